@@ -1,0 +1,3 @@
+"""Penstock: a streaming data system in one Python package."""
+
+__version__ = "0.1.0"
