@@ -1,0 +1,83 @@
+"""What can go wrong, told apart by who must act."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NoReturn
+
+
+class PenstockError(Exception):
+    """Anything Penstock raises on purpose."""
+
+
+class PeerError(PenstockError):
+    """The other side of a connection broke the protocol: close that connection."""
+
+
+class ConfigError(PenstockError):
+    """The operator must change something; carries every fault found, not only the first."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+class StorageError(PenstockError):
+    """A disk did not do what it was asked: stop the partition, never retry the sync."""
+
+
+class InvariantError(PenstockError):
+    """We are wrong about our own state: stop the node before it spreads."""
+
+
+def invariant(fact: bool, because: str) -> None:
+    """Stop the node unless `fact` holds."""
+    if not fact:
+        broken(because)
+
+
+def broken(because: str) -> NoReturn:
+    """Stop the node: a fact the code relies on is false."""
+    raise InvariantError(f"invariant broken: {because}")
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes on the wire, as far as this node answers them."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    INVALID_REQUIRED_ACKS = 21
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    KAFKA_STORAGE_ERROR = 56
+    UNKNOWN_PRODUCER_ID = 59
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    OFFSET_NOT_AVAILABLE = 78
+    INVALID_RECORD = 87
+    THROTTLING_QUOTA_EXCEEDED = 89
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
