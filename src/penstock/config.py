@@ -1,0 +1,235 @@
+"""Every setting of the node, its default and its limit, once, with the reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from penstock.errors import ConfigError
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+SECOND_MS = 1000
+HOUR_MS = 3600 * SECOND_MS
+DAY_MS = 24 * HOUR_MS
+
+
+def setting(default: Any, reason: str, *, at_least: int | None = None, at_most: int | None = None) -> Any:
+    """A configuration field: its default, why it is that, and its bounds."""
+    return dataclasses.field(
+        default=default, metadata={"reason": reason, "at_least": at_least, "at_most": at_most}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Settings of one queue node, table [broker] of penstock.toml."""
+
+    data: str = setting(".penstock", "everything Penstock writes is below this folder")
+    listen: str = setting("127.0.0.1:9092", "HOST:PORT for Kafka clients; loopback, since there is no authentication")
+    advertise: str = setting("", "HOST:PORT told to clients when it is not the address listened on")
+    metrics: str = setting("", "HOST:PORT for GET /metrics and /health; empty: no such listener")
+    insecure: bool = setting(False, "allow listening beyond loopback although anybody could then read and write")
+    auto_create_topics: bool = setting(True, "a client that asks for a topic gets it, as with Kafka's default")
+    default_partitions: int = setting(1, "partitions of a topic created without a count", at_least=1, at_most=10_000)
+
+    topics_max: int = setting(10_000, "bounds the catalog in memory", at_least=1)
+    partitions_max: int = setting(20_000, "bounds open logs and their indexes in memory", at_least=1)
+    connections_max: int = setting(10_000, "bounds file handles and per-connection memory", at_least=1)
+    frame_bytes_max: int = setting(100 * MIB, "Kafka's own limit for one request", at_least=KIB, at_most=GIB)
+    frame_bytes_max_first: int = setting(
+        64 * KIB, "a stranger gets little memory before its first request made sense", at_least=KIB
+    )
+    inflight_bytes_max_connection: int = setting(
+        8 * MIB, "unanswered requests and unsent replies of one client before it is no longer read", at_least=KIB
+    )
+    inflight_bytes_max: int = setting(
+        512 * MIB, "the same over all clients: reading stops until replies have left", at_least=MIB
+    )
+    fetch_bytes_max: int = setting(55 * MIB, "Kafka's limit for one fetch reply", at_least=KIB)
+    metadata_queue_max: int = setting(1_000, "topic changes waiting for the one being written", at_least=1)
+    request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
+    idle_ms_max: int = setting(600 * SECOND_MS, "a connection silent this long is closed, as Kafka does", at_least=1000)
+    sync_threads: int = setting(
+        8, "dirty files synced at once: 64 files took 93 ms in turn and 3.7 ms with 8 threads", at_least=1, at_most=64
+    )
+    checkpoint_ms: int = setting(
+        SECOND_MS, "how often the durable point of busy partitions is itself made durable", at_least=10
+    )
+    checkpoint_bytes: int = setting(64 * MIB, "log written between two saved indexes and snapshots", at_least=MIB)
+    retention_check_ms: int = setting(30 * SECOND_MS, "how often old segments are looked for", at_least=100)
+    producer_expiry_ms: int = setting(DAY_MS, "an idempotent producer silent this long is forgotten", at_least=1000)
+    producers_max: int = setting(
+        100_000, "idempotent producers remembered by one partition; past it the longest silent go", at_least=100
+    )
+    memory_reserve: int = setting(
+        1_000_000, "offsets reserved durably at a time by a memory topic, so that none is given twice", at_least=1000
+    )
+
+
+DURABLE, MEMORY = "disk", "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSetting:
+    """One topic setting by its Kafka name: how it reads, what it may be, what it does here."""
+
+    name: str
+    kind: str  # Kafka's ConfigType: "boolean", "string", "int", "long", "list"
+    default: str
+    doc: str
+    at_least: int = 0
+    choices: tuple[str, ...] = ()
+
+    def fault(self, value: str) -> str | None:
+        """What is wrong with `value`, as a sentence, or None."""
+        if self.choices:
+            return None if value in self.choices else f"{self.name} must be {' or '.join(self.choices)}, not {value!r}"
+        if self.kind in ("int", "long"):
+            limit = 2**31 - 1 if self.kind == "int" else 2**63 - 1
+            try:
+                number = int(value)
+            except ValueError:
+                return f"{self.name} must be a whole number, not {value!r}"
+            if not self.at_least <= number <= limit:
+                return f"{self.name} must be between {self.at_least} and {limit}, not {number}"
+        return None
+
+
+TOPIC_SETTINGS: dict[str, TopicSetting] = {
+    s.name: s
+    for s in (
+        TopicSetting("cleanup.policy", "list", "delete", "Old segments are deleted.", choices=("delete",)),
+        TopicSetting(
+            "compression.type", "string", "producer", "Batches stay as the producer compressed them.",
+            choices=("producer",),
+        ),
+        TopicSetting("max.message.bytes", "int", "1048588", "Largest record batch accepted.", 61),
+        TopicSetting(
+            "message.timestamp.type", "string", "CreateTime", "Whose clock stamps records.",
+            choices=("CreateTime", "LogAppendTime"),
+        ),
+        TopicSetting(
+            "message.timestamp.before.max.ms", "long", str(2**63 - 1), "How far in the past a record may claim to be."
+        ),
+        TopicSetting(
+            "message.timestamp.after.max.ms", "long", str(HOUR_MS), "How far in the future a record may claim to be."
+        ),
+        TopicSetting("min.insync.replicas", "int", "1", "One node, one replica.", choices=("1",)),
+        TopicSetting("retention.bytes", "long", "-1", "Largest size of a partition; -1: no limit.", -1),
+        TopicSetting("retention.ms", "long", str(7 * DAY_MS), "Age at which segments go; -1: never.", -1),
+        TopicSetting("segment.bytes", "int", str(GIB), "Size at which a new segment starts.", 1 * MIB),
+        TopicSetting("segment.ms", "long", str(7 * DAY_MS), "Age at which a new segment starts.", 1000),
+        TopicSetting("flush.messages", "long", "1", "Every acknowledged record is synced.", 1, choices=("1",)),
+        TopicSetting(
+            "penstock.durability", "string", DURABLE,
+            "disk: acknowledged after fsync. memory: acknowledged once written; a power cut may lose it.",
+            choices=(DURABLE, MEMORY),
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """The topic settings as the log uses them."""
+
+    max_message_bytes: int = 1048588
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = 2**63 - 1
+    timestamp_after_max_ms: int = HOUR_MS
+    retention_bytes: int = -1
+    retention_ms: int = 7 * DAY_MS
+    segment_bytes: int = GIB
+    segment_ms: int = 7 * DAY_MS
+    in_memory: bool = False
+
+
+def topic_config(overrides: Mapping[str, str]) -> TopicConfig:
+    """The effective settings of a topic; `overrides` have been checked by topic_faults."""
+
+    def value(name: str) -> str:
+        return overrides.get(name, TOPIC_SETTINGS[name].default)
+
+    return TopicConfig(
+        max_message_bytes=int(value("max.message.bytes")),
+        log_append_time=value("message.timestamp.type") == "LogAppendTime",
+        timestamp_before_max_ms=int(value("message.timestamp.before.max.ms")),
+        timestamp_after_max_ms=int(value("message.timestamp.after.max.ms")),
+        retention_bytes=int(value("retention.bytes")),
+        retention_ms=int(value("retention.ms")),
+        segment_bytes=int(value("segment.bytes")),
+        segment_ms=int(value("segment.ms")),
+        in_memory=value("penstock.durability") == MEMORY,
+    )
+
+
+def topic_faults(overrides: Mapping[str, str | None]) -> list[str]:
+    """Every fault of the given topic settings, as sentences."""
+    faults = []
+    for name, value in overrides.items():
+        known = TOPIC_SETTINGS.get(name)
+        if known is None:
+            faults.append(f"Unknown topic config name: {name}{hint(name, TOPIC_SETTINGS)}")
+        elif value is None:
+            faults.append(f"{name} has no value")
+        elif fault := known.fault(value):
+            faults.append(fault)
+    return faults
+
+
+def hint(name: str, known: Mapping[str, object]) -> str:
+    """", did you mean X?" when something known is close to `name`, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+def build_config(layers: list[tuple[str, Mapping[str, object]]]) -> tuple[BrokerConfig, dict[str, str]]:
+    """The configuration from layers (origin, values), later ones winning, and where each value came from."""
+    fields = {f.name: f for f in dataclasses.fields(BrokerConfig)}
+    types = get_type_hints(BrokerConfig)
+    values: dict[str, object] = {}
+    origins = dict.fromkeys(fields, "default")
+    faults = []
+    for origin, layer in layers:
+        for name, raw in layer.items():
+            if name not in fields:
+                faults.append(f"{origin}: unknown setting {name}{hint(name, fields)}")
+                continue
+            try:
+                values[name] = _typed(types[name], raw, fields[name].metadata)
+            except ValueError as wrong:
+                faults.append(f"{origin}: {name} {wrong}")
+            origins[name] = origin
+    if faults:
+        raise ConfigError(*faults)
+    return BrokerConfig(**values), origins  # type: ignore[arg-type]  # each value was made by its field's type
+
+
+def _typed(kind: type, raw: object, bounds: Mapping[str, int | None]) -> object:
+    if kind is bool:
+        if isinstance(raw, bool):
+            return raw
+        if str(raw).lower() in ("1", "true", "yes", "on"):
+            return True
+        if str(raw).lower() in ("0", "false", "no", "off"):
+            return False
+        raise ValueError(f"must be true or false, not {raw!r}")
+    if kind is int:
+        try:
+            number = int(str(raw).replace("_", ""))
+        except ValueError:
+            raise ValueError(f"must be a whole number, not {raw!r}") from None
+        low, high = bounds["at_least"], bounds["at_most"]
+        if low is not None and number < low:
+            raise ValueError(f"must be at least {low}, not {number}")
+        if high is not None and number > high:
+            raise ValueError(f"must be at most {high}, not {number}")
+        return number
+    if not isinstance(raw, str):
+        raise ValueError(f"must be text, not {raw!r}")
+    return raw
