@@ -1,0 +1,1 @@
+"""Kafka bytes to values and back; pure."""

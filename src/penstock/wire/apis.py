@@ -1,0 +1,92 @@
+"""The table of APIs this broker speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from penstock.wire.message import Message
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from penstock.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from penstock.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from penstock.wire.messages.fetch import FetchRequest, FetchResponse
+from penstock.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
+
+
+class ApiKey(IntEnum):
+    """Kafka's numbers of the APIs."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    DESCRIBE_CONFIGS = 32
+    CREATE_PARTITIONS = 37
+    INCREMENTAL_ALTER_CONFIGS = 44
+    DESCRIBE_CLUSTER = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API: its messages and the versions of it that are served."""
+
+    key: ApiKey
+    name: str
+    request: type[Message]
+    response: type[Message]
+    min_version: int
+    max_version: int
+    flexible: int
+
+    def serves(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
+
+def _api(key: ApiKey, request: type[Message], response: type[Message], max_version: int | None = None) -> Api:
+    first, last = request.versions
+    name = request.__name__.removesuffix("Request")
+    return Api(
+        key, name, request, response, first, last if max_version is None else max_version, request.flexible
+    )
+
+
+_TABLE = (
+    _api(ApiKey.PRODUCE, ProduceRequest, ProduceResponse),
+    _api(ApiKey.FETCH, FetchRequest, FetchResponse),
+    _api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, ListOffsetsResponse),
+    _api(ApiKey.METADATA, MetadataRequest, MetadataResponse),
+    _api(ApiKey.API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse),
+    _api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, CreateTopicsResponse),
+    _api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicsResponse),
+    _api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, DeleteRecordsResponse),
+    # Kafka 4.3 marks version 6 (two-phase commit) unstable and does not offer it.
+    _api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, InitProducerIdResponse, max_version=5),
+    _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
+    _api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, DescribeConfigsResponse),
+    _api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, CreatePartitionsResponse),
+    _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    _api(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest, DescribeClusterResponse),
+)
+
+APIS: dict[int, Api] = {int(api.key): api for api in _TABLE}
