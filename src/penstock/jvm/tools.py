@@ -21,6 +21,7 @@ _JVM_FLAGS = (
     "-XX:InitiatingHeapOccupancyPercent=35",
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
+    "--enable-native-access=ALL-UNNAMED",  # not from there: newer Javas warn about the codecs without it
 )
 
 
