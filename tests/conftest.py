@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,6 @@ def need_tool() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
-    """A real Apache Kafka, started by the first test of a worker that asks; topics are shared, so name your own."""
-    folder: Path = tmp_path_factory.mktemp("kafka")
-    with KafkaNode(folder, heap="512m") as node:
+    """A real Apache Kafka, one a worker, started by the first test that asks; use topics of your own."""
+    with KafkaNode(tmp_path_factory.mktemp("kafka"), heap="512m") as node:
         yield node
