@@ -20,9 +20,7 @@ DAY_MS = 24 * HOUR_MS
 
 def setting(default: Any, reason: str, *, at_least: int | None = None, at_most: int | None = None) -> Any:
     """A configuration field: its default, why it is that, and its bounds."""
-    return dataclasses.field(
-        default=default, metadata={"reason": reason, "at_least": at_least, "at_most": at_most}
-    )
+    return dataclasses.field(default=default, metadata={"reason": reason, "at_least": at_least, "at_most": at_most})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,9 @@ class BrokerConfig:
         64 * KIB, "a stranger gets little memory before its first request made sense", at_least=KIB
     )
     inflight_bytes_max_connection: int = setting(
-        8 * MIB, "unanswered requests and unsent replies of one client before it is no longer read", at_least=KIB
+        8 * MIB,
+        "unanswered requests and unsent replies of one client before it is no longer read",
+        at_least=KIB,
     )
     inflight_bytes_max: int = setting(
         512 * MIB, "the same over all clients: reading stops until replies have left", at_least=MIB
@@ -55,7 +55,10 @@ class BrokerConfig:
     request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
     idle_ms_max: int = setting(600 * SECOND_MS, "a connection silent this long is closed, as Kafka does", at_least=1000)
     sync_threads: int = setting(
-        8, "dirty files synced at once: 64 files took 93 ms in turn and 3.7 ms with 8 threads", at_least=1, at_most=64
+        8,
+        "dirty files synced at once: 64 files took 93 ms in turn and 3.7 ms with 8 threads",
+        at_least=1,
+        at_most=64,
     )
     checkpoint_ms: int = setting(
         SECOND_MS, "how often the durable point of busy partitions is itself made durable", at_least=10
@@ -64,10 +67,14 @@ class BrokerConfig:
     retention_check_ms: int = setting(30 * SECOND_MS, "how often old segments are looked for", at_least=100)
     producer_expiry_ms: int = setting(DAY_MS, "an idempotent producer silent this long is forgotten", at_least=1000)
     producers_max: int = setting(
-        100_000, "idempotent producers remembered by one partition; past it the longest silent go", at_least=100
+        100_000,
+        "idempotent producers remembered by one partition; past it the longest silent go",
+        at_least=100,
     )
     memory_reserve: int = setting(
-        1_000_000, "offsets reserved durably at a time by a memory topic, so that none is given twice", at_least=1000
+        1_000_000,
+        "offsets reserved durably at a time by a memory topic, so that none is given twice",
+        at_least=1000,
     )
 
 
@@ -183,7 +190,7 @@ def topic_faults(overrides: Mapping[str, str | None]) -> list[str]:
 
 
 def hint(name: str, known: Mapping[str, object]) -> str:
-    """", did you mean X?" when something known is close to `name`, else nothing."""
+    """ ", did you mean X?" when something known is close to `name`, else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]}?" if close else ""
 

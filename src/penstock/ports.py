@@ -16,10 +16,8 @@ class File(Protocol):
 
     def size(self) -> int: ...
 
-    def append(self, chunks: Sequence[Buffer]) -> None:
-        """Write all chunks at the end, or raise; after a raise the file may hold a part of them."""
-
-    def write_at(self, position: int, data: Buffer) -> None: ...
+    def write(self, position: int, chunks: Sequence[Buffer]) -> None:
+        """Write all chunks from `position` on, or raise; after a raise a part of them may be there."""
 
     def read(self, position: int, length: int) -> bytes:
         """At most `length` bytes from `position`; shorter only at the end of the file."""

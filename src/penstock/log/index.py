@@ -1,0 +1,106 @@
+"""A sparse index of one segment: where to start reading for an offset or a time. Rebuilt from the log at will."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from struct import Struct
+
+from crc32c import crc32c
+
+INTERVAL_BYTES = 64 * 1024
+_HEAD = Struct(">IIqqqq")
+_MAGIC = 0x50534958
+
+
+class SparseIndex:
+    """Every 64 KiB of log an entry: offset, position, largest timestamp before it."""
+
+    __slots__ = (
+        "covered",
+        "max_timestamp",
+        "max_timestamp_position",
+        "next_offset",
+        "offsets",
+        "positions",
+        "stamps",
+    )
+
+    def __init__(self, base_offset: int) -> None:
+        self.offsets = array("q", [base_offset])
+        self.positions = array("q", [0])
+        self.stamps = array("q", [-1])
+        self.covered = 0  # log bytes this index has seen
+        self.next_offset = base_offset
+        self.max_timestamp = -1
+        self.max_timestamp_position = 0
+
+    def add(self, position: int, offset: int, size: int, next_offset: int, max_timestamp: int) -> None:
+        """Take in the batch at `position`."""
+        if position - self.positions[-1] >= INTERVAL_BYTES:
+            self.offsets.append(offset)
+            self.positions.append(position)
+            self.stamps.append(self.max_timestamp)
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_position = position
+        self.covered = position + size
+        self.next_offset = next_offset
+
+    def floor(self, offset: int) -> tuple[int, int]:
+        """The last entry (position, offset) at or before `offset`."""
+        at = max(bisect_right(self.offsets, offset) - 1, 0)
+        return self.positions[at], self.offsets[at]
+
+    def floor_time(self, timestamp: int) -> tuple[int, int]:
+        """The last entry (position, offset) with no batch before it that reaches `timestamp`."""
+        at = max(bisect_left(self.stamps, timestamp) - 1, 0)
+        return self.positions[at], self.offsets[at]
+
+    def floor_position(self, position: int) -> tuple[int, int]:
+        """The last entry (position, offset) at or before a byte position."""
+        at = max(bisect_right(self.positions, position) - 1, 0)
+        return self.positions[at], self.offsets[at]
+
+
+def encode_index(index: SparseIndex) -> bytes:
+    columns = b"".join(_big_endian(column) for column in (index.offsets, index.positions, index.stamps))
+    head = _HEAD.pack(
+        _MAGIC,
+        len(index.offsets),
+        index.covered,
+        index.next_offset,
+        index.max_timestamp,
+        index.max_timestamp_position,
+    )
+    body = head + columns
+    return body + crc32c(body).to_bytes(4, "big")
+
+
+def decode_index(data: bytes, base_offset: int) -> SparseIndex | None:
+    """The index as saved, or None when it is damaged or another segment's."""
+    if len(data) < _HEAD.size + 4 or crc32c(data[:-4]) != int.from_bytes(data[-4:], "big"):
+        return None
+    magic, count, covered, next_offset, max_timestamp, max_position = _HEAD.unpack_from(data)
+    if magic != _MAGIC or count < 1 or len(data) != _HEAD.size + 24 * count + 4:
+        return None
+    index = SparseIndex(base_offset)
+    columns = []
+    for number in range(3):
+        column = array("q")
+        start = _HEAD.size + 8 * count * number
+        column.frombytes(data[start : start + 8 * count])
+        column.byteswap()
+        columns.append(column)
+    index.offsets, index.positions, index.stamps = columns
+    if index.offsets[0] != base_offset:
+        return None
+    index.covered, index.next_offset = covered, next_offset
+    index.max_timestamp, index.max_timestamp_position = max_timestamp, max_position
+    return index
+
+
+def _big_endian(column: array[int]) -> bytes:
+    swapped = array("q", column)
+    swapped.byteswap()
+    return swapped.tobytes()

@@ -1,0 +1,307 @@
+"""One partition: appended in groups, durable after a sync, visible to readers only then."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import suppress
+from typing import NamedTuple
+
+from penstock.config import BrokerConfig, TopicConfig
+from penstock.errors import StorageError, invariant
+from penstock.log.layout import PRODUCERS, WITNESS, base_offsets, file_name
+from penstock.log.producers import ProducerTable, encode_snapshot
+from penstock.log.segment import Segment
+from penstock.log.witness import FILE_SIZE, Witness, write_witness
+from penstock.ports import Disk, File
+from penstock.records.batch import BatchHeader, assign_offset, decode_header, encode_filler
+
+SNAPSHOTS_KEPT = 2
+BOUNDARIES_MAX = 256
+
+
+class Point(NamedTuple):
+    """A batch boundary: an offset and where it stands."""
+
+    offset: int
+    segment: Segment
+    position: int
+
+
+class SyncTargets(NamedTuple):
+    """What must reach the disk before a group may be acknowledged."""
+
+    files: list[File]
+    folders: list[str]
+
+
+class Log:
+    """The state of one partition. Built by recovery.open_log."""
+
+    def __init__(
+        self, disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, segments: list[Segment]
+    ) -> None:
+        invariant(bool(segments), "a log has an active segment")
+        self.config = config
+        self.folder = folder
+        self.disk = disk
+        self.limits = limits
+        self.segments = segments
+        self.producers = ProducerTable(limits.producers_max)
+        self.start_offset = segments[0].base_offset
+        self.stopped: str | None = None
+        self.torn: list[str] = []
+        self.active = segments[-1]
+        self.next_offset = self.active.base_offset
+        self.written = Point(self.next_offset, self.active, self.active.end)
+        self.durable = self.written
+        self.visible = self.written
+        self.boundaries: dict[int, Point] = {}
+        self.folder_dirty = False
+        self.witness_dirty = False
+        self._witness = Witness(0, 0, 0, 0, 0)
+        self._witness_file: File | None = None
+        self._dirty: list[File] = []
+        self._syncing: Point | None = None
+        self._staged: list[memoryview | bytearray] = []
+        self._placed: list[tuple[int, int, int, int]] = []
+        self._staged_bytes = 0
+        self._unsaved_bytes = 0
+        self._segment_began_ms: int | None = None
+
+    # Writing: stage, flush, sync.
+
+    def append(self, batch: memoryview | bytearray, header: BatchHeader, now_ms: int) -> int:
+        """Stage a checked batch and say its offset; it counts only after `flush`. May raise StorageError."""
+        size = header.length + 12
+        filled = self.active.end + self._staged_bytes
+        if filled and (filled + size > self.config.segment_bytes or self._is_old(now_ms)):
+            self.flush()
+            self._roll()
+        if self._segment_began_ms is None:
+            self._segment_began_ms = now_ms
+        base = self.next_offset
+        assign_offset(batch, base)
+        self._staged.append(batch)
+        self.next_offset = following = base + header.last_delta + 1
+        self._placed.append((base, size, following, header.max_timestamp))
+        self._staged_bytes += size
+        return base
+
+    @property
+    def has_staged(self) -> bool:
+        return bool(self._staged)
+
+    def flush(self) -> None:
+        """Write what is staged with one call; on StorageError nothing of it happened."""
+        if not self._staged:
+            return
+        active = self.active
+        position = active.end
+        try:
+            if self.stopped is not None:
+                raise StorageError(self.stopped)
+            if self.config.in_memory and self.next_offset > self._witness.reserved:
+                self._reserve()
+            active.file.write(position, self._staged)
+        except OSError as error:
+            self._take_back(f"writing {active.path} failed: {error}")
+        except StorageError as error:
+            self._take_back(str(error))
+        add = active.index.add
+        for base, size, following, stamp in self._placed:
+            add(position, base, size, following, stamp)
+            position += size
+        self._unsaved_bytes += position - active.end
+        active.end = position
+        self.written = Point(self.next_offset, active, position)
+        self._clear_staged()
+        self.producers.commit()
+        if not self._dirty or self._dirty[-1] is not active.file:
+            self._dirty.append(active.file)
+        if self.config.in_memory:
+            self._show(self.written)
+
+    @property
+    def needs_sync(self) -> bool:
+        return self._syncing is None and self.written.offset > self.durable.offset and self.stopped is None
+
+    @property
+    def is_syncing(self) -> bool:
+        return self._syncing is not None
+
+    def begin_sync(self) -> SyncTargets:
+        """What to sync now; everything written so far is durable once that has ended well."""
+        invariant(self._syncing is None, "one sync at a time for a partition")
+        self._syncing = self.written
+        targets = SyncTargets(self._dirty, [self.folder] if self.folder_dirty else [])
+        self._dirty = []
+        self.folder_dirty = False
+        return targets
+
+    def end_sync(self) -> None:
+        """The sync ended well: what it covered is durable, and visible."""
+        invariant(self._syncing is not None, "a sync ends after it began")
+        self.durable, self._syncing = self._syncing or self.durable, None
+        if self.durable.offset > self.visible.offset:
+            self._show(self.durable)
+        # Neither is needed for the promise: the witness stays a lower bound, the checkpoint can be rebuilt.
+        with suppress(OSError):
+            self._write_witness(self._witness.reserved)
+            if self._unsaved_bytes >= self.limits.checkpoint_bytes:
+                self.save_checkpoint()
+
+    def stop(self, reason: str) -> None:
+        """A sync failed: what the kernel holds is unknown from here on, so nothing more is written."""
+        self.stopped = reason
+        self._syncing = None
+        self._clear_staged()
+        self.producers.discard()
+
+    def _show(self, point: Point) -> None:
+        self.visible = point
+        self.remember(point)
+
+    def _take_back(self, reason: str) -> None:
+        """Undo a failed group: cut what reached the file, forget the rest, and raise."""
+        self.next_offset = self.written.offset
+        self._clear_staged()
+        self.producers.discard()
+        try:
+            if self.stopped is None and self.active.file.size() > self.active.end:
+                self.active.file.truncate(self.active.end)
+        except OSError as error:
+            self.stop(f"{reason}; the torn tail cannot be cut back: {error}")
+        raise StorageError(reason)
+
+    def _clear_staged(self) -> None:
+        self._staged.clear()
+        self._placed.clear()
+        self._staged_bytes = 0
+
+    # Segments.
+
+    def _is_old(self, now_ms: int) -> bool:
+        began = self._segment_began_ms
+        return began is not None and now_ms - began > self.config.segment_ms
+
+    def _roll(self) -> None:
+        """Start a new segment; the old one stays to be synced with the next group."""
+        try:
+            self.save_checkpoint()
+            segment = Segment.create(self.disk, self.folder, self.next_offset)
+        except OSError as error:
+            self._take_back(f"starting a segment in {self.folder} failed: {error}")
+        self.segments.append(segment)
+        self.active = segment
+        self.folder_dirty = True
+        self.written = Point(self.next_offset, segment, 0)
+        self._segment_began_ms = None
+
+    def segment_for(self, offset: int) -> Segment:
+        """The segment whose range holds `offset`."""
+        at = bisect_right(self.segments, offset, key=lambda s: s.base_offset) - 1
+        return self.segments[max(at, 0)]
+
+    def segment_after(self, segment: Segment) -> Segment | None:
+        at = bisect_right(self.segments, segment.base_offset, key=lambda s: s.base_offset)
+        return self.segments[at] if at < len(self.segments) else None
+
+    def readable_end(self, segment: Segment) -> int:
+        """Up to which position readers may see this segment."""
+        visible = self.visible
+        if segment is visible.segment:
+            return visible.position
+        return segment.end if segment.base_offset < visible.segment.base_offset else 0
+
+    def remember(self, point: Point) -> None:
+        """Keep a batch boundary that somebody will likely read from next."""
+        boundaries = self.boundaries
+        boundaries.pop(point.offset, None)
+        boundaries[point.offset] = point
+        if len(boundaries) > BOUNDARIES_MAX:
+            del boundaries[next(iter(boundaries))]
+
+    def advance_start(self, offset: int) -> None:
+        """Records below `offset` are gone; segments wholly below it are removed."""
+        self.start_offset = max(self.start_offset, min(offset, self.visible.offset))
+        while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
+            if self.segments[0] is self.durable.segment or self.segments[0] is self.visible.segment:
+                return
+            gone = self.segments.pop(0)
+            for key in [k for k, point in self.boundaries.items() if point.segment is gone]:
+                del self.boundaries[key]
+            gone.remove()
+            # One at a time: a power cut must never leave a hole between segments.
+            self.disk.sync_folder(self.folder)
+
+    # What makes the next start fast; all of it can be rebuilt.
+
+    def save_checkpoint(self) -> None:
+        """Save the active index and the producers' state."""
+        self.active.save_index()
+        offset = self.written.offset
+        file = self.disk.create(f"{self.folder}/{file_name(offset, PRODUCERS)}")
+        file.write(0, (encode_snapshot(self.producers, offset),))
+        file.close()
+        self._unsaved_bytes = 0
+        for old in base_offsets(self.disk.names(self.folder), PRODUCERS)[:-SNAPSHOTS_KEPT]:
+            self.disk.remove(f"{self.folder}/{file_name(old, PRODUCERS)}")
+
+    @property
+    def witness_file(self) -> File:
+        """Where the durable point is written; created with its full size, so that it cannot run out of space."""
+        if self._witness_file is None:
+            self._witness_file = self.disk.create(f"{self.folder}/{WITNESS}")
+            self._witness_file.write(0, (bytes(FILE_SIZE),))
+            self.folder_dirty = True
+        return self._witness_file
+
+    def recover_to(self, point: Point, witness: Witness | None, witness_file: File | None) -> None:
+        """Take over what recovery found: everything up to `point` is whole and durable."""
+        self._witness = witness or self._witness
+        self._witness_file = witness_file
+        self.next_offset = point.offset
+        self.written = self.durable = point
+        self._show(point)
+
+    def _write_witness(self, reserved: int) -> None:
+        durable = self.durable
+        generation = self._witness.generation + 1
+        witness = Witness(generation, durable.offset, durable.segment.base_offset, durable.position, reserved)
+        write_witness(self.witness_file, witness)
+        self._witness = witness
+        self.witness_dirty = True
+
+    def take_witness_sync(self) -> File | None:
+        """The witness file if it should be synced by now."""
+        if not self.witness_dirty:
+            return None
+        self.witness_dirty = False
+        return self._witness_file
+
+    def _reserve(self) -> None:
+        """Promise durably that offsets below the reserve may be in use, before any of them is."""
+        self._write_witness(self.next_offset + self.limits.memory_reserve)
+        self.witness_file.sync()
+        if self.folder_dirty:
+            self.disk.sync_folder(self.folder)
+            self.folder_dirty = False
+
+    def fill_reserved(self, now_ms: int) -> None:
+        """After an unclean stop of a memory topic: skip every offset that may have been given out before."""
+        reserved = self._witness.reserved
+        if self.config.in_memory and reserved > self.next_offset:
+            filler = encode_filler(self.next_offset, reserved, now_ms)
+            self.append(filler, decode_header(filler), now_ms)
+            self.flush()
+
+    def close(self) -> None:
+        """Leave everything so that the next start has nothing to scan; the node has synced before."""
+        if self.stopped is None:
+            self.save_checkpoint()
+            self._write_witness(self.next_offset if self.config.in_memory else 0)
+            self.witness_file.sync()
+        for segment in self.segments:
+            segment.close()
+        if self._witness_file is not None:
+            self._witness_file.close()

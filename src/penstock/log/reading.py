@@ -1,0 +1,181 @@
+"""Read a partition: whole, checked batches from an offset on; offsets by time."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from crc32c import crc32c
+
+from penstock.errors import PeerError
+from penstock.log.log import Log, Point
+from penstock.log.scan import Damage, Window, batch_at, header_fault, walk
+from penstock.log.segment import Segment
+from penstock.records.batch import (
+    CRC_FROM,
+    HEADER_SIZE,
+    LEADER_EPOCH,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    decode_header,
+)
+from penstock.records.record import decode_records
+
+_WALK = Struct(">qiibIhi")
+_OFFSET = Struct(">q")
+_FOUND_TIME = tuple[int, int]
+
+
+class DamagedError(Exception):
+    """The record asked for is damaged; the log goes on at `next_offset` (None: only with what comes)."""
+
+    def __init__(self, damage: Damage) -> None:
+        super().__init__(damage.reason)
+        self.damage = damage
+
+
+def read(log: Log, offset: int, bytes_max: int) -> memoryview:
+    """Whole batches from the one holding `offset` on, at least one if any is visible, about `bytes_max` of them.
+
+    The caller has checked that `offset` is between start and end. Raises DamagedError, or OSError.
+    """
+    if offset >= log.visible.offset:
+        return memoryview(b"")
+    known = log.boundaries.get(offset)
+    if known is not None and known.position < log.readable_end(known.segment):
+        return _read_from(log, known.segment, known.position, known.offset, offset, bytes_max)
+    segment = log.segment_for(offset)
+    position, first = segment.index.floor(offset)
+    if position and segment.file.read(position, _OFFSET.size) != _OFFSET.pack(first):
+        segment.rebuild_index()  # the log is right, the index is not
+        position, first = segment.index.floor(offset)
+    return _read_from(log, segment, position, first, offset, bytes_max)
+
+
+def _read_from(log: Log, segment: Segment, position: int, expected: int, offset: int, bytes_max: int) -> memoryview:
+    end = log.readable_end(segment)
+    while position < end:
+        data = segment.file.read(position, min(max(bytes_max, HEADER_SIZE), end - position))
+        begin, stop, following = _whole_batches(data, expected, offset, bytes_max)
+        if begin < stop:
+            log.remember(Point(following, segment, position + stop))
+            return memoryview(data)[begin:stop]
+        position, expected = position + stop, following
+        if position >= end:
+            break
+        # Stopped at a batch that is larger than what was read, or damaged.
+        found = batch_at(Window(segment.file, end), position, end, expected, verify=True)
+        if isinstance(found, BatchHeader):
+            if found.next_offset > offset:
+                log.remember(Point(found.next_offset, segment, position + found.size))
+                return memoryview(segment.file.read(position, found.size))
+            position, expected = position + found.size, found.next_offset
+            continue
+        damage = _damage_at(segment, position, end, expected)
+        if damage.next_offset is None or damage.next_offset > offset:
+            raise DamagedError(_up_to_next_segment(log, segment, damage))
+        position, expected = damage.end, damage.next_offset
+    after = log.segment_after(segment)
+    if after is None or after.base_offset > offset:
+        missing = Damage(end, end, expected, after.base_offset if after else None, "records are missing here")
+        raise DamagedError(missing)
+    return _read_from(log, after, 0, after.base_offset, offset, bytes_max)
+
+
+def _whole_batches(data: bytes, expected: int, offset: int, bytes_max: int) -> tuple[int, int, int]:
+    """Where the batches to serve begin and stop in `data`, and the offset behind them; checked one by one."""
+    view = memoryview(data)
+    at, begin = 0, -1
+    length_of_data = len(data)
+    unpack = _WALK.unpack_from
+    while at + HEADER_SIZE <= length_of_data:
+        base, length, epoch, magic, crc, _, last_delta = unpack(data, at)
+        size = length + LENGTH_OVERHEAD
+        if base != expected or magic != MAGIC or epoch != LEADER_EPOCH or size < HEADER_SIZE or last_delta < 0:
+            break
+        if at + size > length_of_data or (begin >= 0 and at + size - begin > bytes_max):
+            break
+        if begin >= 0 or base + last_delta >= offset:
+            if crc32c(view[at + CRC_FROM : at + size]) != crc:
+                break
+            if begin < 0:
+                begin = at
+        expected = base + last_delta + 1
+        at += size
+    return (begin if begin >= 0 else at), at, expected
+
+
+def _damage_at(segment: Segment, position: int, end: int, expected: int) -> Damage:
+    for found in walk(segment.file, position, end, expected, verify=True):
+        if isinstance(found, Damage):
+            segment.note_damage(found)
+            return found
+    return Damage(position, end, expected, None, "the batch changed while it was read")
+
+
+def _up_to_next_segment(log: Log, segment: Segment, damage: Damage) -> Damage:
+    after = log.segment_after(segment)
+    if damage.next_offset is None and after is not None:
+        return damage._replace(next_offset=after.base_offset)
+    return damage
+
+
+def offset_for_time(log: Log, timestamp: int) -> _FOUND_TIME | None:
+    """The first visible record at or after `timestamp`, as (timestamp, offset)."""
+    for segment in log.segments:
+        end = log.readable_end(segment)
+        if end == 0 or segment.index.max_timestamp < timestamp:
+            continue
+        position, first = segment.index.floor_time(timestamp)
+        for found in walk(segment.file, position, end, first, verify=False):
+            if isinstance(found, Damage) or found.header.max_timestamp < timestamp:
+                continue
+            record = _first_record(segment, found.position, found.header, timestamp, log.start_offset)
+            if record is not None:
+                return record
+    return None
+
+
+def offset_of_latest_time(log: Log) -> _FOUND_TIME | None:
+    """The first visible record with the largest timestamp, as (timestamp, offset)."""
+    best: _FOUND_TIME | None = None
+    for segment in log.segments:
+        end = log.readable_end(segment)
+        if end == 0 or (best is not None and segment.index.max_timestamp <= best[0]):
+            continue
+        record = _latest_in(log, segment, end)
+        if record is not None and (best is None or record[0] > best[0]):
+            best = record
+    return best
+
+
+def _latest_in(log: Log, segment: Segment, end: int) -> _FOUND_TIME | None:
+    position = segment.index.max_timestamp_position
+    if position >= end:
+        # The newest record is not visible yet: look at what is.
+        best: _FOUND_TIME | None = None
+        for found in walk(segment.file, 0, end, segment.base_offset, verify=False):
+            if not isinstance(found, Damage) and (best is None or found.header.max_timestamp > best[0]):
+                best = (
+                    _first_record(segment, found.position, found.header, found.header.max_timestamp, log.start_offset)
+                    or best
+                )
+        return best
+    data = segment.file.read(position, HEADER_SIZE)
+    header = decode_header(data)
+    if header_fault(header, header.base_offset) is not None:
+        return None
+    return _first_record(segment, position, header, header.max_timestamp, log.start_offset)
+
+
+def _first_record(
+    segment: Segment, position: int, header: BatchHeader, timestamp: int, start_offset: int
+) -> _FOUND_TIME | None:
+    """The first record of this batch at or after `timestamp`, by opening it; the batch itself if it does not open."""
+    try:
+        for record in decode_records(segment.file.read(position, header.size)):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                return record.timestamp, record.offset
+    except PeerError:
+        return header.max_timestamp, header.base_offset
+    return None

@@ -1,0 +1,180 @@
+"""Open a partition after any kind of stop: keep all that may have been acknowledged, cut only what cannot have been."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.config import BrokerConfig, TopicConfig
+from penstock.errors import StorageError
+from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
+from penstock.log.log import Log, Point
+from penstock.log.producers import ProducerTable, decode_snapshot
+from penstock.log.scan import Damage, is_zero, walk
+from penstock.log.segment import Segment
+from penstock.log.witness import Witness, decode_witness
+from penstock.ports import Disk, File
+
+
+class _Start(NamedTuple):
+    """Where scanning begins; `proven` says that whatever is bad from there on was never acknowledged."""
+
+    segment: int
+    position: int
+    offset: int
+    proven: bool
+
+
+def open_log(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, now_ms: int) -> Log:
+    """The log in `folder`, recovered. StorageError if the disk fails or acknowledged files are missing."""
+    try:
+        return _open(disk, folder, config, limits, now_ms)
+    except OSError as error:
+        raise StorageError(f"opening {folder} failed: {error}") from error
+
+
+def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, now_ms: int) -> Log:
+    names = disk.names(folder)
+    witness, witness_file = _read_witness(disk, folder, names)
+    segments = [_existing(disk, folder, base) for base in base_offsets(names, LOG)]
+    if not segments:
+        if witness is not None and witness.offset > 0:
+            raise StorageError(f"{folder} held records up to offset {witness.offset}, but its log files are missing")
+        segments = [Segment.create(disk, folder, 0)]
+        log = Log(disk, folder, config, limits, segments)
+        log.recover_to(log.written, witness, witness_file)
+        log.folder_dirty = True
+        if witness_file is None:
+            _ = log.witness_file
+        return log
+
+    start = _scan_start(segments, witness)
+    segments = _cut_tail(disk, folder, segments, start)
+    log = Log(disk, folder, config, limits, segments)
+    end = max(segments[-1].next_offset, witness.offset if witness else 0)
+    if end > segments[-1].next_offset:
+        # The end is damaged: leave it as it is, and go on behind every offset that was acknowledged.
+        log.segments.append(Segment.create(disk, folder, end))
+        log.active = log.segments[-1]
+    _make_durable(disk, folder, log.segments, start)
+    log.recover_to(Point(end, log.active, log.active.end), witness, witness_file)
+    log.torn = [name for name in disk.names(folder) if name.endswith(TORN)]
+    _recover_producers(log, names, now_ms)
+    log.fill_reserved(now_ms)
+    return log
+
+
+def _existing(disk: Disk, folder: str, base_offset: int) -> Segment:
+    segment = Segment(disk, folder, base_offset, 0)
+    segment.end = segment.file.size()
+    return segment
+
+
+def _read_witness(disk: Disk, folder: str, names: list[str]) -> tuple[Witness | None, File | None]:
+    if WITNESS not in names:
+        return None, None
+    file = disk.open(f"{folder}/{WITNESS}")
+    return decode_witness(file.read(0, file.size())), file
+
+
+def _scan_start(segments: list[Segment], witness: Witness | None) -> _Start:
+    if witness is None:
+        return _Start(0, 0, segments[0].base_offset, proven=False)
+    for number, segment in enumerate(segments):
+        if segment.base_offset == witness.segment and segment.end >= witness.position:
+            return _Start(number, witness.position, witness.offset, proven=True)
+    # Something acknowledged is missing, so nothing that follows may be taken for an unacknowledged tail.
+    below = [n for n, segment in enumerate(segments) if segment.base_offset <= witness.segment]
+    number = below[-1] if below else 0
+    return _Start(number, 0, segments[number].base_offset, proven=False)
+
+
+def _cut_tail(disk: Disk, folder: str, segments: list[Segment], start: _Start) -> list[Segment]:
+    """Verify everything behind the durable point; keep the whole part of it."""
+    position, offset = start.position, start.offset
+    for number in range(start.segment, len(segments)):
+        segment = segments[number]
+        is_last = number == len(segments) - 1
+        if segment.base_offset != offset and start.proven:
+            _set_aside(disk, folder, segments[number:])
+            return segments[:number]
+        offset = segment.base_offset if position == 0 else offset
+        for found in walk(segment.file, position, segment.end, offset, verify=True):
+            if not isinstance(found, Damage):
+                offset = found.header.next_offset
+            elif start.proven or (is_last and found.next_offset is None):
+                _cut(disk, folder, segment, found.position)
+                _set_aside(disk, folder, segments[number + 1 :])
+                return segments[: number + 1]
+            else:
+                segment.note_damage(found)
+                offset = found.next_offset if found.next_offset is not None else offset
+        position = 0
+    return segments
+
+
+def _cut(disk: Disk, folder: str, segment: Segment, position: int) -> None:
+    """Cut the segment at `position`; bytes that were ever written are kept in a file beside it."""
+    end = segment.end
+    if not is_zero(segment.file, position, end):
+        torn = disk.create(f"{folder}/{file_name(segment.base_offset, '')}-{position}{TORN}")
+        torn.write(0, (segment.file.read(position, end - position),))
+        torn.sync()
+        torn.close()
+        disk.sync_folder(folder)
+    segment.file.truncate(position)
+    segment.file.sync()
+    segment.end = position
+
+
+def _set_aside(disk: Disk, folder: str, segments: list[Segment]) -> None:
+    for segment in segments:
+        segment.close()
+        if segment.end:
+            disk.rename(segment.path, f"{folder}/{file_name(segment.base_offset, '')}-0{TORN}")
+        else:
+            disk.remove(segment.path)
+        disk.remove(segment.index_path)
+    if segments:
+        disk.sync_folder(folder)
+
+
+def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Start) -> None:
+    """What a killed broker wrote may still be in memory only: sync it before anybody may see it."""
+    dirty = [
+        s
+        for n, s in enumerate(segments)
+        if n >= start.segment and s.end > (start.position if n == start.segment else 0)
+    ]
+    for segment in dirty:
+        segment.file.sync()
+    if dirty:
+        disk.sync_folder(folder)
+
+
+def _recover_producers(log: Log, names: list[str], now_ms: int) -> None:
+    """The newest snapshot that is whole, then the batches behind it."""
+    offset = log.start_offset
+    for base in reversed(base_offsets(names, PRODUCERS)):
+        if base > log.next_offset:
+            continue
+        file = log.disk.open(f"{log.folder}/{file_name(base, PRODUCERS)}")
+        table = ProducerTable(log.limits.producers_max)
+        found = decode_snapshot(file.read(0, file.size()), table)
+        file.close()
+        if found == base:
+            log.producers, offset = table, base
+            break
+    for segment in log.segments:
+        if segment is not log.active and segment.next_offset <= offset:
+            continue
+        position, first = segment.index.floor(max(offset, segment.base_offset))
+        for batch in walk(segment.file, position, segment.end, first, verify=False):
+            if isinstance(batch, Damage):
+                continue
+            header = batch.header
+            if header.producer_id >= 0 and header.base_offset >= offset:
+                log.producers.admit(
+                    header.producer_id, header.producer_epoch, header.base_sequence, header.record_count,
+                    header.base_offset, now_ms,
+                )  # fmt: skip
+                log.producers.commit()

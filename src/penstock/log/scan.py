@@ -1,0 +1,136 @@
+"""Walk the batches of a segment file; where one is damaged, say so and find the next whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from penstock.ports import File
+from penstock.records.batch import (
+    HEADER_SIZE,
+    LEADER_EPOCH,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    crc_matches,
+    decode_header,
+    is_plausible,
+)
+
+WINDOW_BYTES = 256 * 1024
+_MAGIC_BYTE = bytes([MAGIC])
+_MAGIC_AT = 16
+
+
+class Whole(NamedTuple):
+    """A batch that stands where it should."""
+
+    position: int
+    header: BatchHeader
+
+
+class Damage(NamedTuple):
+    """Bytes that are no batch; `next_offset` is the first offset behind them, None when nothing whole follows."""
+
+    position: int
+    end: int
+    offset: int
+    next_offset: int | None
+    reason: str
+
+
+class Window:
+    """Reads a file in large pieces."""
+
+    def __init__(self, file: File, end: int) -> None:
+        self._file = file
+        self._end = end
+        self._start = 0
+        self._data = b""
+
+    def at(self, position: int, length: int) -> tuple[bytes, int]:
+        """A buffer and where in it `position` is; `length` bytes follow there unless the file ends before."""
+        inside = position - self._start
+        if inside < 0 or inside + length > len(self._data):
+            want = min(max(length, WINDOW_BYTES), self._end - position)
+            self._data = self._file.read(position, want)
+            self._start, inside = position, 0
+        return self._data, inside
+
+
+def walk(file: File, start: int, end: int, next_offset: int, *, verify: bool) -> Iterator[Whole | Damage]:
+    """Each batch in [start, end), the first of which has `next_offset`; `verify` computes checksums too."""
+    window = Window(file, end)
+    position = start
+    while position < end:
+        found = batch_at(window, position, end, next_offset, verify=verify)
+        if isinstance(found, BatchHeader):
+            yield Whole(position, found)
+            position += found.size
+            next_offset = found.next_offset
+            continue
+        damage = _damage(window, position, end, next_offset, found)
+        yield damage
+        if damage.next_offset is None:
+            return
+        position, next_offset = damage.end, damage.next_offset
+
+
+def batch_at(window: Window, position: int, end: int, next_offset: int, *, verify: bool) -> BatchHeader | str:
+    """The header of the whole batch at `position`, or why there is none."""
+    if end - position < HEADER_SIZE:
+        return f"{end - position} bytes are too few for a batch"
+    data, at = window.at(position, HEADER_SIZE)
+    if len(data) - at < HEADER_SIZE:
+        return "the file ends inside a batch header"
+    header = decode_header(data, at)
+    if fault := header_fault(header, next_offset):
+        return fault
+    if position + header.size > end:
+        return f"the batch claims {header.size} bytes, {end - position} are there"
+    if verify:
+        data, at = window.at(position, header.size)
+        if not crc_matches(data, at, header):
+            return "the checksum does not match"
+    return header
+
+
+def header_fault(header: BatchHeader, next_offset: int) -> str | None:
+    """What is wrong with a stored header; base offset and epoch are not under the checksum, so they are compared."""
+    if header.magic != MAGIC:
+        return f"no batch begins here (format byte {header.magic})"
+    if header.base_offset != next_offset:
+        return f"the batch claims offset {header.base_offset}, {next_offset} is due"
+    if header.leader_epoch != LEADER_EPOCH:
+        return f"the batch claims leader epoch {header.leader_epoch}"
+    if header.length < HEADER_SIZE - LENGTH_OVERHEAD or header.last_delta < 0 or header.record_count < 0:
+        return "the batch header contradicts itself"
+    return None
+
+
+def is_zero(file: File, start: int, end: int) -> bool:
+    """Whether the bytes in [start, end) are all zero: space that was set aside and never written."""
+    for position in range(start, end, WINDOW_BYTES):
+        if file.read(position, min(WINDOW_BYTES, end - position)).strip(b"\0"):
+            return False
+    return True
+
+
+def _damage(window: Window, position: int, end: int, next_offset: int, reason: str) -> Damage:
+    """The damage at `position`, up to the next batch whose checksum is right."""
+    candidate = position + 1
+    while candidate + HEADER_SIZE <= end:
+        data, at = window.at(candidate, HEADER_SIZE)
+        hit = data.find(_MAGIC_BYTE, at + _MAGIC_AT)
+        if hit < 0 or hit - _MAGIC_AT + HEADER_SIZE > len(data):
+            step = (len(data) - at) - HEADER_SIZE + 1 if hit < 0 else hit - _MAGIC_AT - at
+            candidate += max(step, 1)
+            continue
+        candidate += hit - _MAGIC_AT - at
+        header = decode_header(data, hit - _MAGIC_AT)
+        if is_plausible(header, next_offset + 1) and candidate + header.size <= end:
+            data, at = window.at(candidate, header.size)
+            if crc_matches(data, at, header):
+                return Damage(position, candidate, next_offset, header.base_offset, reason)
+        candidate += 1
+    return Damage(position, end, next_offset, None, reason)

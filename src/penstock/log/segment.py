@@ -1,0 +1,101 @@
+"""One segment of a partition: a file of batches and its sparse index."""
+
+from __future__ import annotations
+
+from penstock.log.index import SparseIndex, decode_index, encode_index
+from penstock.log.layout import INDEX, LOG, file_name
+from penstock.log.scan import Damage, walk
+from penstock.ports import Disk, File
+
+
+class Segment:
+    """`end` is where the next batch goes; `next_offset` is the one it would get."""
+
+    __slots__ = ("_disk", "_file", "_folder", "_index", "base_offset", "damages", "end")
+
+    def __init__(self, disk: Disk, folder: str, base_offset: int, end: int) -> None:
+        self._disk = disk
+        self._folder = folder
+        self.base_offset = base_offset
+        self.end = end
+        self.damages: list[Damage] = []
+        self._file: File | None = None
+        self._index: SparseIndex | None = None
+
+    @classmethod
+    def create(cls, disk: Disk, folder: str, base_offset: int) -> Segment:
+        """A new, empty segment; its name is durable after a sync of the folder."""
+        segment = cls(disk, folder, base_offset, 0)
+        segment._file = disk.create(segment.path)
+        segment._index = SparseIndex(base_offset)
+        return segment
+
+    @property
+    def path(self) -> str:
+        return f"{self._folder}/{file_name(self.base_offset, LOG)}"
+
+    @property
+    def index_path(self) -> str:
+        return f"{self._folder}/{file_name(self.base_offset, INDEX)}"
+
+    @property
+    def file(self) -> File:
+        if self._file is None:
+            self._file = self._disk.open(self.path)
+        return self._file
+
+    @property
+    def index(self) -> SparseIndex:
+        """The index, read or rebuilt from the log when first asked for."""
+        if self._index is None:
+            self._index = self._load_index()
+        return self._index
+
+    @property
+    def next_offset(self) -> int:
+        return self.index.next_offset
+
+    def rebuild_index(self) -> None:
+        """Distrust the index: make it again from the log."""
+        self._index = SparseIndex(self.base_offset)
+        self._extend_index(self._index)
+
+    def save_index(self) -> None:
+        """Keep the index for the next start; it can always be rebuilt, so nothing waits for it."""
+        file = self._disk.create(self.index_path)
+        file.write(0, (encode_index(self.index),))
+        file.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def remove(self) -> None:
+        self.close()
+        self._disk.remove(self.path)
+        self._disk.remove(self.index_path)
+
+    def _load_index(self) -> SparseIndex:
+        index = None
+        if self._disk.exists(self.index_path):
+            file = self._disk.open(self.index_path)
+            index = decode_index(file.read(0, file.size()), self.base_offset)
+            file.close()
+        if index is None or index.covered > self.end:
+            index = SparseIndex(self.base_offset)
+        self._extend_index(index)
+        return index
+
+    def _extend_index(self, index: SparseIndex) -> None:
+        for found in walk(self.file, index.covered, self.end, index.next_offset, verify=False):
+            if isinstance(found, Damage):
+                self.note_damage(found)
+                continue
+            position, header = found
+            index.add(position, header.base_offset, header.size, header.next_offset, header.max_timestamp)
+
+    def note_damage(self, damage: Damage) -> None:
+        """Remember a damaged place once."""
+        if all(known.position != damage.position for known in self.damages):
+            self.damages.append(damage)
