@@ -8,12 +8,20 @@ from uuid import UUID
 from penstock.errors import PeerError
 from penstock.ports import Buffer
 
-_INT8 = struct.Struct(">b")
-_INT16 = struct.Struct(">h")
-_UINT16 = struct.Struct(">H")
-_INT32 = struct.Struct(">i")
-_INT64 = struct.Struct(">q")
-_FLOAT64 = struct.Struct(">d")
+# Bound methods: the lookup of `unpack_from` would cost as much as the call.
+_INT8 = struct.Struct(">b").unpack_from
+_INT16 = struct.Struct(">h").unpack_from
+_UINT16 = struct.Struct(">H").unpack_from
+_INT32 = struct.Struct(">i").unpack_from
+_INT64 = struct.Struct(">q").unpack_from
+_FLOAT64 = struct.Struct(">d").unpack_from
+
+_PACK_INT8 = struct.Struct(">b").pack
+_PACK_INT16 = struct.Struct(">h").pack
+_PACK_UINT16 = struct.Struct(">H").pack
+_PACK_INT32 = struct.Struct(">i").pack
+_PACK_INT64 = struct.Struct(">q").pack
+_PACK_FLOAT64 = struct.Struct(">d").pack
 
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
@@ -33,40 +41,68 @@ class Reader:
     def remaining(self) -> int:
         return self.end - self.position
 
-    def _fixed(self, layout: struct.Struct) -> int:
+    def _short(self, size: int) -> PeerError:
+        return PeerError(f"{size} bytes wanted at {self.position}, only {self.end - self.position} are left")
+
+    # Spelled out one by one: a shared method under them would double their time.
+    def int8(self) -> int:
         position = self.position
-        end = position + layout.size
-        if end > self.end:
-            raise PeerError(f"{layout.size} bytes wanted at {position}, only {self.end - position} are left")
-        self.position = end
-        value: int = layout.unpack_from(self.view, position)[0]
+        if position + 1 > self.end:
+            raise self._short(1)
+        self.position = position + 1
+        value: int = _INT8(self.view, position)[0]
         return value
 
-    def int8(self) -> int:
-        return self._fixed(_INT8)
-
     def int16(self) -> int:
-        return self._fixed(_INT16)
+        position = self.position
+        if position + 2 > self.end:
+            raise self._short(2)
+        self.position = position + 2
+        value: int = _INT16(self.view, position)[0]
+        return value
 
     def uint16(self) -> int:
-        return self._fixed(_UINT16)
+        position = self.position
+        if position + 2 > self.end:
+            raise self._short(2)
+        self.position = position + 2
+        value: int = _UINT16(self.view, position)[0]
+        return value
 
     def int32(self) -> int:
-        return self._fixed(_INT32)
+        position = self.position
+        if position + 4 > self.end:
+            raise self._short(4)
+        self.position = position + 4
+        value: int = _INT32(self.view, position)[0]
+        return value
 
     def int64(self) -> int:
-        return self._fixed(_INT64)
+        position = self.position
+        if position + 8 > self.end:
+            raise self._short(8)
+        self.position = position + 8
+        value: int = _INT64(self.view, position)[0]
+        return value
 
     def float64(self) -> float:
-        return self._fixed(_FLOAT64)
+        position = self.position
+        if position + 8 > self.end:
+            raise self._short(8)
+        self.position = position + 8
+        value: float = _FLOAT64(self.view, position)[0]
+        return value
 
     def boolean(self) -> bool:
         """Any byte but zero is true."""
-        return self._fixed(_INT8) != 0
+        return self.int8() != 0
 
     def uvarint(self, bits: int = _VARINT_BITS) -> int:
         """An unsigned number of at most `bits` bits, seven to a byte, lowest first."""
         view, position, end = self.view, self.position, self.end
+        if position < end and view[position] < 0x80:
+            self.position = position + 1
+            return view[position]
         value = shift = 0
         while position < end:
             byte = view[position]
@@ -98,7 +134,7 @@ class Reader:
         position = self.position
         end = position + size
         if size < 0 or end > self.end:
-            raise PeerError(f"{size} bytes wanted at {position}, only {self.end - position} are left")
+            raise self._short(size)
         self.position = end
         return self.view[position:end]
 
@@ -109,7 +145,7 @@ class Reader:
             raise PeerError(f"a string before {self.position} is not UTF-8: {error.reason}") from None
 
     def nullable_string(self) -> str | None:
-        size = self._fixed(_INT16)
+        size = self.int16()
         return None if size == -1 else self._text(size)
 
     def compact_nullable_string(self) -> str | None:
@@ -117,13 +153,13 @@ class Reader:
         return None if size == 0 else self._text(size - 1)
 
     def string(self) -> str:
-        return self._text(self._fixed(_INT16))
+        return self._text(self.int16())
 
     def compact_string(self) -> str:
         return self._text(self.uvarint() - 1)
 
     def nullable_data(self) -> memoryview | None:
-        size = self._fixed(_INT32)
+        size = self.int32()
         return None if size == -1 else self.take(size)
 
     def compact_nullable_data(self) -> memoryview | None:
@@ -132,14 +168,14 @@ class Reader:
 
     def data(self) -> memoryview:
         """Bytes behind their length; a view into the frame, not a copy."""
-        return self.take(self._fixed(_INT32))
+        return self.take(self.int32())
 
     def compact_data(self) -> memoryview:
         return self.take(self.uvarint() - 1)
 
     def array_count(self, smallest: int) -> int:
         """How many elements of at least `smallest` bytes follow; -1 is null."""
-        return self._plausible(self._fixed(_INT32), smallest)
+        return self._plausible(self.int32(), smallest)
 
     def compact_array_count(self, smallest: int) -> int:
         return self._plausible(self.uvarint() - 1, smallest)
@@ -178,22 +214,22 @@ class Writer(bytearray):
     __slots__ = ()
 
     def int8(self, value: int) -> None:
-        self += _INT8.pack(value)
+        self += _PACK_INT8(value)
 
     def int16(self, value: int) -> None:
-        self += _INT16.pack(value)
+        self += _PACK_INT16(value)
 
     def uint16(self, value: int) -> None:
-        self += _UINT16.pack(value)
+        self += _PACK_UINT16(value)
 
     def int32(self, value: int) -> None:
-        self += _INT32.pack(value)
+        self += _PACK_INT32(value)
 
     def int64(self, value: int) -> None:
-        self += _INT64.pack(value)
+        self += _PACK_INT64(value)
 
     def float64(self, value: float) -> None:
-        self += _FLOAT64.pack(value)
+        self += _PACK_FLOAT64(value)
 
     def boolean(self, value: bool) -> None:
         self.append(1 if value else 0)
@@ -213,7 +249,7 @@ class Writer(bytearray):
 
     def string(self, value: str) -> None:
         raw = value.encode()
-        self += _INT16.pack(len(raw))
+        self += _PACK_INT16(len(raw))
         self += raw
 
     def compact_string(self, value: str) -> None:
@@ -234,7 +270,7 @@ class Writer(bytearray):
             self.compact_string(value)
 
     def data(self, value: Buffer) -> None:
-        self += _INT32.pack(len(value))
+        self += _PACK_INT32(len(value))
         self += value
 
     def compact_data(self, value: Buffer) -> None:
@@ -255,7 +291,7 @@ class Writer(bytearray):
 
     def array_count(self, value: int) -> None:
         """The length of an array; -1 is null."""
-        self += _INT32.pack(value)
+        self += _PACK_INT32(value)
 
     def compact_array_count(self, value: int) -> None:
         self.uvarint(value + 1)
