@@ -103,9 +103,7 @@ def test_a_jar_damaged_in_the_cache_is_fetched_again(tmp_path: Path, lock: Path,
     assert paths[1].read_bytes() == registry.content("b")
 
 
-def test_a_network_that_fails_is_tried_again_and_then_named(
-    tmp_path: Path, lock: Path, registry: Registry
-) -> None:
+def test_a_network_that_fails_is_tried_again_and_then_named(tmp_path: Path, lock: Path, registry: Registry) -> None:
     """A hiccup is survived; an outage is one sentence."""
     registry.failures = 2
     provide_jars(lock, tmp_path / "one", fetch=registry.fetch)

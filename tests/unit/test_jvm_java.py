@@ -13,9 +13,7 @@ from penstock.jvm.java import find_java, java_version, parse_version, wheel_java
 WHEEL = Path("/wheel/java")
 
 
-def find(
-    environ: Mapping[str, str], versions: Mapping[str, int | None], *, wheel: Path | None = WHEEL
-) -> Path:
+def find(environ: Mapping[str, str], versions: Mapping[str, int | None], *, wheel: Path | None = WHEEL) -> Path:
     """find_java on a machine that has just these programs."""
     return find_java(
         environ,

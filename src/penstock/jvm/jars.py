@@ -140,9 +140,7 @@ def fetch_by_jgo(jar: Jar, folder: Path) -> Path:
         from jgo.config import GlobalSettings
         from jgo.maven import MavenContext
     except ImportError:
-        raise ConfigError(
-            "jars are fetched by jgo, which is missing: run pip install 'penstock[java]'"
-        ) from None
+        raise ConfigError("jars are fetched by jgo, which is missing: run pip install 'penstock[java]'") from None
     context = MavenContext(
         repo_cache=folder, remote_repos=GlobalSettings.load().repositories or None, timeout=_TIMEOUT_S
     )

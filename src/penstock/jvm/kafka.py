@@ -46,7 +46,7 @@ class KafkaNode:
 
     @property
     def address(self) -> str:
-        """HOST:PORT for clients; stays the same when the node is started again."""
+        """HOST:PORT for clients; the same after a restart unless another program took the port meanwhile."""
         return f"127.0.0.1:{self._port}"
 
     @property
@@ -154,7 +154,7 @@ class KafkaNode:
             heap=self._heap,
             java=self._java,
             logging=_NODE_LOGGING,
-            properties=[f"penstock.log={self._folder / 'kafka.log'}"],
+            flags=[f"-Xms{self._heap}", f"-Dpenstock.log={self._folder / 'kafka.log'}"],
         )
         with (self._folder / "kafka.out").open("wb") as out:
             self._process = subprocess.Popen(

@@ -37,15 +37,15 @@ def java_command(
     heap: str = "512m",
     java: Path | None = None,
     logging: Path = _TOOLS_LOGGING,
-    properties: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> list[str]:
-    """The command that runs a main class of the Kafka jars; properties are 'name=value'."""
+    """The command that runs a main class of the Kafka jars; `flags` are for Java itself."""
     return [
         str(java or find_java(os.environ)),
         *_JVM_FLAGS,
         f"-Xmx{heap}",
         f"-Dlog4j2.configurationFile={logging}",
-        *(f"-D{each}" for each in properties),
+        *flags,
         "-cp",
         kafka_class_path(),
         main_class,
