@@ -23,9 +23,7 @@ from penstock.wire.header import (
 from penstock.wire.message import Message, Struct, columns, decode, encode
 
 GOLDEN = Path(__file__).parents[1] / "compat" / "golden"
-MESSAGES: dict[str, type[Message]] = {
-    cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
-}
+MESSAGES: dict[str, type[Message]] = {cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)}
 
 
 def cases(name: str) -> list[dict[str, Any]]:
@@ -79,6 +77,15 @@ def test_the_goldens_cover_every_version(api: Any) -> None:
     for cls in (api.request, api.response):
         first, last = cls.versions
         assert {(cls.__name__, version) for version in range(first, last + 1)} <= covered
+
+
+def test_our_defaults_are_kafkas() -> None:
+    """A message nobody filled in means the same on both sides."""
+    for api in APIS.values():
+        for case in cases(api.name):
+            if case["case"] == "defaults":
+                cls = MESSAGES[case["message"]]
+                assert encode(cls(), case["version"]).hex() == case["bytes"], (case["message"], case["version"])
 
 
 def test_the_goldens_leave_no_field_at_its_default() -> None:

@@ -78,23 +78,17 @@ def _message_codec(cls: type[Message], version: int) -> Codec[Any]:
 
 def _struct_codec(cls: type[Struct], version: int, flexible: bool) -> Codec[Any]:
     table = columns(cls)
-    codecs = {
-        name: _column_codec(column, version, flexible) for name, column in table if column.is_in(version)
-    }
+    codecs = {name: _column_codec(column, version, flexible) for name, column in table if column.is_in(version)}
     in_order = {name: codecs[name] for name, column in table if name in codecs and column.tag is None}
     tagged = sorted((column.tag, name) for name, column in table if name in codecs and column.tag is not None)
     defaults = _defaults(cls)
     refused = [name for name, column in table if name not in codecs and not column.ignorable]
 
-    read = _struct_reader(
-        cls, [in_order[name].read if name in in_order else defaults[name] for name, _ in table]
-    )
+    read = _struct_reader(cls, [in_order[name].read if name in in_order else defaults[name] for name, _ in table])
     write = _struct_writer([(name, codec.write) for name, codec in in_order.items()])
     if flexible:
         read = _with_tags_read(read, {tag: (name, codecs[name].read) for tag, name in tagged})
-        write = _with_tags_written(
-            write, [(tag, name, codecs[name].write, defaults[name]) for tag, name in tagged]
-        )
+        write = _with_tags_written(write, [(tag, name, codecs[name].write, defaults[name]) for tag, name in tagged])
     if refused:
         write = _with_refusals(write, [(name, defaults[name]) for name in refused], version)
     smallest = sum(codec.smallest for codec in in_order.values()) + flexible
@@ -184,12 +178,11 @@ def _with_tags_read(
 ) -> Callable[[Reader], Any]:
     def read(reader: Reader) -> Any:
         value = read_fields(reader)
-        for tag, raw in reader.tags().items():
-            if tag in tagged:
-                name, read_field = tagged[tag]
-                inner = Reader(raw)
-                setattr(value, name, read_field(inner))
-                inner.finish()
+        for tag, raw in reader.tags(tagged).items():
+            name, read_field = tagged[tag]
+            inner = Reader(raw)
+            setattr(value, name, read_field(inner))
+            inner.finish()
         return value
 
     return read

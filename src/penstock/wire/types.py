@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Container
 from uuid import UUID
 
 from penstock.errors import PeerError
@@ -23,6 +24,7 @@ _PACK_INT32 = struct.Struct(">i").pack
 _PACK_INT64 = struct.Struct(">q").pack
 _PACK_FLOAT64 = struct.Struct(">d").pack
 
+_NO_UUID = UUID(int=0)
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 
@@ -95,7 +97,11 @@ class Reader:
 
     def boolean(self) -> bool:
         """Any byte but zero is true."""
-        return self.int8() != 0
+        position = self.position
+        if position >= self.end:
+            raise self._short(1)
+        self.position = position + 1
+        return self.view[position] != 0
 
     def uvarint(self, bits: int = _VARINT_BITS) -> int:
         """An unsigned number of at most `bits` bits, seven to a byte, lowest first."""
@@ -127,7 +133,9 @@ class Reader:
         return (value >> 1) ^ -(value & 1)
 
     def uuid(self) -> UUID:
-        return UUID(bytes=bytes(self.take(16)))
+        raw = bytes(self.take(16))
+        # Most ids in requests are absent, and making a UUID is slow.
+        return UUID(bytes=raw) if raw != _NO_UUID.bytes else _NO_UUID
 
     def take(self, size: int) -> memoryview:
         """The next `size` bytes, not copied."""
@@ -139,8 +147,13 @@ class Reader:
         return self.view[position:end]
 
     def _text(self, size: int) -> str:
+        position = self.position
+        end = position + size
+        if size < 0 or end > self.end:
+            raise self._short(size)
+        self.position = end
         try:
-            return str(self.take(size), "utf-8")
+            return str(self.view[position:end], "utf-8")
         except UnicodeDecodeError as error:
             raise PeerError(f"a string before {self.position} is not UTF-8: {error.reason}") from None
 
@@ -186,20 +199,23 @@ class Reader:
             raise PeerError(f"{count} elements cannot follow at {self.position}")
         return count
 
-    def tags(self) -> dict[int, memoryview]:
-        """The tagged fields of a struct, by tag (KIP-482: ascending, none twice)."""
+    def tags(self, known: Container[int] = ()) -> dict[int, memoryview]:
+        """The tagged fields of a struct that are known, by tag; others are skipped."""
         count = self.uvarint()
-        if not count:
-            return {}
-        self._plausible(count, 2)
         found: dict[int, memoryview] = {}
+        if not count:
+            return found
+        self._plausible(count, 2)
         last = -1
         for _ in range(count):
             tag = self.uvarint()
+            # KIP-482: tags ascend, so none comes twice.
             if tag <= last:
                 raise PeerError(f"tag {tag} behind tag {last}")
             last = tag
-            found[tag] = self.take(self.uvarint())
+            raw = self.take(self.uvarint())
+            if tag in known:
+                found[tag] = raw
         return found
 
     def finish(self) -> None:
