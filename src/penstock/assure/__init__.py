@@ -1,0 +1,1 @@
+"""What was promised against what happened: histories, checks and verdicts. Pure."""
