@@ -35,9 +35,7 @@ def main() -> int:
     files = {api.name: _questions(jar, f"{api.name}Request", f"{api.name}Response") for api in APIS.values()}
     files["Header"] = _questions(jar, "RequestHeader", "ResponseHeader")
     with tempfile.TemporaryDirectory() as classes:
-        subprocess.run(
-            [javac, "-cp", kafka_class_path(), "-d", classes, str(_HERE / "GoldenBytes.java")], check=True
-        )
+        subprocess.run([javac, "-cp", kafka_class_path(), "-d", classes, str(_HERE / "GoldenBytes.java")], check=True)
         answers = iter(_ask(classes, [case for cases in files.values() for case in cases]))
     _GOLDEN.mkdir(parents=True, exist_ok=True)
     for name, cases in files.items():

@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 # Longer than a compact length of one byte can say.
 _LONG_TEXT = "long-" * 26
-CASES = ("defaults", "full", "nulls")
+CASES = ("defaults", "bare", "full", "nulls")
 
 
 def read_schema(jar: Path, name: str) -> Schema:
@@ -34,15 +34,20 @@ def versions(schema: Schema) -> range:
 
 
 def make_values(schema: Schema, version: int) -> dict[str, dict[str, Any]]:
-    """Field values by case; no nulls where nothing may be null."""
-    values = {case: make_value(schema, version, case) for case in CASES}
-    if values["nulls"] == values["full"]:
-        del values["nulls"]
+    """Field values by case, without cases that say the same as another."""
+    values: dict[str, dict[str, Any]] = {}
+    for case in CASES:
+        value = make_value(schema, version, case)
+        if value not in values.values():
+            values[case] = value
     return values
 
 
 def make_value(schema: Schema, version: int, case: str) -> dict[str, Any]:
-    """Field values for one case: all defaults, no defaults at all, or null wherever it may be."""
+    """Field values for one case.
+
+    All defaults; the same with one element in each array of structs; no defaults at all; null wherever it may be.
+    """
     numbers = itertools.count(1)
     return _struct(schema["fields"], version, case, numbers, 0)
 
@@ -59,15 +64,15 @@ def _is_in(text: str | None, version: int) -> bool:
     return first <= version <= last
 
 
-def _struct(
-    fields: list[Schema], version: int, case: str, numbers: Iterator[int], depth: int
-) -> dict[str, Any]:
+def _struct(fields: list[Schema], version: int, case: str, numbers: Iterator[int], depth: int) -> dict[str, Any]:
     value = {}
     for field in fields:
         if not _is_in(field["versions"], version):
             continue
         name = field["name"][0].lower() + field["name"][1:]
-        if case == "defaults":
+        if case == "bare" and field["type"].startswith("[]") and "fields" in field:
+            value[name] = [_struct(field["fields"], version, case, numbers, depth + 1)]
+        elif case in ("defaults", "bare"):
             if "tag" not in field:
                 value[name] = _default(field)
         elif case == "nulls" and _is_in(field.get("nullableVersions"), version):
