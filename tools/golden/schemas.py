@@ -65,16 +65,17 @@ def _is_in(text: str | None, version: int) -> bool:
 
 
 def _struct(fields: list[Schema], version: int, case: str, numbers: Iterator[int], depth: int) -> dict[str, Any]:
-    value = {}
+    value: dict[str, Any] = {}
     for field in fields:
         if not _is_in(field["versions"], version):
             continue
         name = field["name"][0].lower() + field["name"][1:]
-        if case == "bare" and field["type"].startswith("[]") and "fields" in field:
+        is_array = field["type"].startswith("[]")
+        if case == "bare" and is_array and "fields" in field:
             value[name] = [_struct(field["fields"], version, case, numbers, depth + 1)]
         elif case in ("defaults", "bare"):
-            if "tag" not in field:
-                value[name] = _default(field)
+            is_struct = "fields" in field and not is_array
+            value[name] = _struct(field["fields"], version, case, numbers, depth) if is_struct else _default(field)
         elif case == "nulls" and _is_in(field.get("nullableVersions"), version):
             value[name] = None
         else:
