@@ -17,8 +17,7 @@ class Case:
         self.place = f"{evidence.topic}/{evidence.partition}"
         self.final = evidence.final_read()
         self.final_covers = self.final.covers() if self.final else Coverage([])
-        low = evidence.trimmed
-        self.passed = Coverage([(max(low, j.low), j.high) for j in evidence.jumps if j.high > low])
+        self.passed = Coverage([(jump.low, jump.high) for jump in evidence.jumps])
 
     def finding(
         self, violation: Violation, offset: int | None, value: str | None, events: tuple[int, ...], what: str
