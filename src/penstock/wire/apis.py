@@ -66,9 +66,7 @@ class Api:
 def _api(key: ApiKey, request: type[Message], response: type[Message], max_version: int | None = None) -> Api:
     first, last = request.versions
     name = request.__name__.removesuffix("Request")
-    return Api(
-        key, name, request, response, first, last if max_version is None else max_version, request.flexible
-    )
+    return Api(key, name, request, response, first, last if max_version is None else max_version, request.flexible)
 
 
 _TABLE = (

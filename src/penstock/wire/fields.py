@@ -70,9 +70,7 @@ class Scalar(Generic[T]):
     ) -> T:
         """A field; an ignorable one is left out silently where a version does not carry it."""
         column = Column(self, since=since, until=until, tag=tag, ignorable=ignorable)
-        return dataclasses.field(
-            default=self.default if default is None else default, metadata={WIRE: column}
-        )
+        return dataclasses.field(default=self.default if default is None else default, metadata={WIRE: column})
 
     def or_null(
         self,
@@ -85,9 +83,7 @@ class Scalar(Generic[T]):
         ignorable: bool = False,
     ) -> T | None:
         """A field that may be null from version `nullable_since` on."""
-        column = Column(
-            self, since=since, until=until, nullable_since=nullable_since, tag=tag, ignorable=ignorable
-        )
+        column = Column(self, since=since, until=until, nullable_since=nullable_since, tag=tag, ignorable=ignorable)
         return dataclasses.field(default=default, metadata={WIRE: column})
 
 
@@ -113,15 +109,11 @@ def array_or_null(
     ignorable: bool = False,
 ) -> list[T] | None:
     """A field with a list that may be null; empty unless told."""
-    column = Column(
-        of, is_array=True, since=since, until=until, nullable_since=nullable_since, ignorable=ignorable
-    )
+    column = Column(of, is_array=True, since=since, until=until, nullable_since=nullable_since, ignorable=ignorable)
     return cast("list[T] | None", dataclasses.field(default_factory=list, metadata={WIRE: column}))
 
 
-def struct(
-    of: type[T], *, since: int = 0, until: int = _LAST, tag: int | None = None, ignorable: bool = False
-) -> T:
+def struct(of: type[T], *, since: int = 0, until: int = _LAST, tag: int | None = None, ignorable: bool = False) -> T:
     """A field with one struct, all defaults unless told."""
     column = Column(of, since=since, until=until, tag=tag, ignorable=ignorable)
     return dataclasses.field(default_factory=of, metadata={WIRE: column})

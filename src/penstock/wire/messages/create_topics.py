@@ -60,9 +60,7 @@ class CreatableTopicResult(Struct):
     topic_config_error_code: int = int16(since=5, tag=0, ignorable=True)
     num_partitions: int = int32(default=-1, since=5, ignorable=True)
     replication_factor: int = int16(default=-1, since=5, ignorable=True)
-    configs: list[CreatableTopicConfigs] | None = array_or_null(
-        CreatableTopicConfigs, since=5, ignorable=True
-    )
+    configs: list[CreatableTopicConfigs] | None = array_or_null(CreatableTopicConfigs, since=5, ignorable=True)
 
 
 @dataclass(slots=True)
