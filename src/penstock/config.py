@@ -42,6 +42,9 @@ class BrokerConfig:
     frame_bytes_max_first: int = setting(
         64 * KIB, "a stranger gets little memory before its first request made sense", at_least=KIB
     )
+    request_bytes_max: int = setting(
+        4 * MIB, "largest request but Produce: decoded, it takes many times its size", at_least=KIB
+    )
     inflight_bytes_max_connection: int = setting(
         8 * MIB,
         "unanswered requests and unsent replies of one client before it is no longer read",

@@ -76,7 +76,7 @@ class Log:
         filled = self.active.end + self._staged_bytes
         if filled and (filled + size > self.config.segment_bytes or self._is_old(now_ms)):
             self.flush()
-            self._roll()
+            self.roll()
         if self._segment_began_ms is None:
             self._segment_began_ms = now_ms
         base = self.next_offset
@@ -184,7 +184,7 @@ class Log:
         began = self._segment_began_ms
         return began is not None and now_ms - began > self.config.segment_ms
 
-    def _roll(self) -> None:
+    def roll(self) -> None:
         """Start a new segment; the old one stays to be synced with the next group."""
         try:
             self.save_checkpoint()
@@ -295,12 +295,20 @@ class Log:
             self.append(filler, decode_header(filler), now_ms)
             self.flush()
 
+    def discard(self) -> None:
+        """The topic is deleted: let go of all files."""
+        self.stop("the topic was deleted")
+        self._close_files()
+
     def close(self) -> None:
         """Leave everything so that the next start has nothing to scan; the node has synced before."""
         if self.stopped is None:
             self.save_checkpoint()
             self._write_witness(self.next_offset if self.config.in_memory else 0)
             self.witness_file.sync()
+        self._close_files()
+
+    def _close_files(self) -> None:
         for segment in self.segments:
             segment.close()
         if self._witness_file is not None:

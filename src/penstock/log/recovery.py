@@ -15,6 +15,10 @@ from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
 
 
+class SyncFailedError(StorageError):
+    """A sync failed while opening: never try again in this process."""
+
+
 class _Start(NamedTuple):
     """Where scanning begins; `proven` says that whatever is bad from there on was never acknowledged."""
 
@@ -145,10 +149,13 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
         for n, s in enumerate(segments)
         if n >= start.segment and s.end > (start.position if n == start.segment else 0)
     ]
-    for segment in dirty:
-        segment.file.sync()
-    if dirty:
-        disk.sync_folder(folder)
+    try:
+        for segment in dirty:
+            segment.file.sync()
+        if dirty:
+            disk.sync_folder(folder)
+    except OSError as error:
+        raise SyncFailedError(f"syncing {folder} failed: {error}") from error
 
 
 def _recover_producers(log: Log, names: list[str], now_ms: int) -> None:

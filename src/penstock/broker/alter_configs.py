@@ -1,0 +1,63 @@
+"""IncrementalAlterConfigs: topic settings change while the topic is in use."""
+
+from __future__ import annotations
+
+from penstock.broker.call import Call, fail
+from penstock.broker.changes import Change, TopicConfigured
+from penstock.broker.describe_configs import TOPIC
+from penstock.config import TOPIC_SETTINGS, hint, topic_faults
+from penstock.errors import ErrorCode
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+SET, DELETE = 0, 1
+Refused = tuple[ErrorCode, str]
+
+
+def handle_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> None:
+    response = IncrementalAlterConfigsResponse()
+
+    def plan() -> list[Change]:
+        changes: list[Change] = []
+        for resource in request.resources:
+            planned = _plan(call, resource)
+            code, message = (ErrorCode.NONE, None) if isinstance(planned, TopicConfigured) else planned
+            response.responses.append(
+                AlterConfigsResourceResponse(code, message, resource.resource_type, resource.resource_name)
+            )
+            if isinstance(planned, TopicConfigured):
+                changes.append(planned)
+        return [] if request.validate_only else changes
+
+    def finish(code: ErrorCode) -> None:
+        if code:
+            fail(response, code, "the metadata log could not be written")
+        call.reply(response)
+
+    call.node.change(call, plan, finish)
+
+
+def _plan(call: Call, resource: AlterConfigsResource) -> TopicConfigured | Refused:
+    if resource.resource_type != TOPIC:
+        return ErrorCode.INVALID_REQUEST, "only topic settings change at run time; the node's are in penstock.toml"
+    topic = call.node.catalog.topics.get(resource.resource_name)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic"
+    config = dict(topic.overrides)
+    for change in resource.configs:
+        if change.name not in TOPIC_SETTINGS:
+            message = f"Unknown topic config name: {change.name}{hint(change.name, TOPIC_SETTINGS)}"
+            return ErrorCode.INVALID_CONFIG, message
+        if change.config_operation == DELETE:
+            config.pop(change.name, None)
+        elif change.config_operation == SET:
+            if faults := topic_faults({change.name: change.value}):
+                return ErrorCode.INVALID_CONFIG, faults[0]
+            config[change.name] = change.value or ""
+        else:
+            return ErrorCode.INVALID_CONFIG, f"{change.name} has one value: it can be set or deleted"
+    return TopicConfigured(topic.topic_id, config)

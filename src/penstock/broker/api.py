@@ -1,0 +1,49 @@
+"""Which handler serves which API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from penstock.broker.alter_configs import handle_alter_configs
+from penstock.broker.api_versions import handle_api_versions
+from penstock.broker.call import Call
+from penstock.broker.connection import Slot
+from penstock.broker.create_partitions import handle_create_partitions
+from penstock.broker.create_topics import handle_create_topics
+from penstock.broker.delete_records import handle_delete_records
+from penstock.broker.delete_topics import handle_delete_topics
+from penstock.broker.describe_cluster import handle_describe_cluster
+from penstock.broker.describe_configs import handle_describe_configs
+from penstock.broker.fetch import handle_fetch
+from penstock.broker.init_producer_id import handle_init_producer_id
+from penstock.broker.leader_epoch import handle_offset_for_leader_epoch
+from penstock.broker.list_offsets import handle_list_offsets
+from penstock.broker.metadata import handle_metadata
+from penstock.broker.produce import handle_produce
+from penstock.wire.apis import ApiKey
+from penstock.wire.header import RequestHeader
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+# Decode their frame themselves.
+HOT: dict[int, Callable[[Node, Slot, RequestHeader, memoryview, int], None]] = {
+    ApiKey.PRODUCE: handle_produce,
+    ApiKey.FETCH: handle_fetch,
+}
+
+COLD: dict[int, Callable[[Call, Any], None]] = {
+    ApiKey.LIST_OFFSETS: handle_list_offsets,
+    ApiKey.METADATA: handle_metadata,
+    ApiKey.API_VERSIONS: handle_api_versions,
+    ApiKey.CREATE_TOPICS: handle_create_topics,
+    ApiKey.DELETE_TOPICS: handle_delete_topics,
+    ApiKey.DELETE_RECORDS: handle_delete_records,
+    ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: handle_offset_for_leader_epoch,
+    ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
+    ApiKey.CREATE_PARTITIONS: handle_create_partitions,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_alter_configs,
+    ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
+}

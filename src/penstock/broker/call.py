@@ -1,0 +1,49 @@
+"""A request on its way to an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.connection import Slot
+from penstock.errors import ErrorCode
+from penstock.wire.apis import ApiKey
+from penstock.wire.header import RequestHeader, encode_response_header
+from penstock.wire.message import Message, encode
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+
+class Call:
+    """Who asked what; `reply` answers, now or later."""
+
+    __slots__ = ("header", "node", "now_ms", "slot")
+
+    def __init__(self, node: Node, slot: Slot, header: RequestHeader, now_ms: int) -> None:
+        self.node = node
+        self.slot = slot
+        self.header = header
+        self.now_ms = now_ms
+
+    def reply(self, response: Message, version: int | None = None) -> None:
+        """Answer with a message of the request's version."""
+        header = self.header
+        version = header.api_version if version is None else version
+        body = encode(response, version)
+        head = encode_response_header(header.api_key, version, header.correlation_id)
+        self.node.answer(self.slot, [(len(head) + len(body)).to_bytes(4, "big"), head, body])
+
+    @property
+    def api(self) -> ApiKey:
+        return ApiKey(self.header.api_key)
+
+
+def fail(response: Message, code: ErrorCode, why: str) -> None:
+    """Turn every success in a response to a change into this failure."""
+    for attribute in ("topics", "results", "responses", "partitions"):
+        for part in getattr(response, attribute, ()):
+            fail(part, code, why)
+    if getattr(response, "error_code", None) == ErrorCode.NONE:
+        response.error_code = code  # type: ignore[attr-defined]  # just looked at
+        if hasattr(response, "error_message"):
+            response.error_message = why

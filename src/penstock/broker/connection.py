@@ -1,0 +1,34 @@
+"""One client: its requests are answered in the order they came, whatever each of them waits for."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from penstock.ports import Buffer
+
+
+class Slot:
+    """The place of one answer in the order of a connection."""
+
+    __slots__ = ("connection", "reply", "request_bytes")
+
+    def __init__(self, connection: Connection, request_bytes: int) -> None:
+        self.connection = connection
+        self.request_bytes = request_bytes
+        self.reply: list[Buffer] | None = None
+
+
+class Connection:
+    """`held_bytes` counts requests not yet answered and large answers not yet taken by the client."""
+
+    __slots__ = ("backlog", "held_bytes", "is_closed", "is_paused", "number", "peer", "slots", "unsent_bytes")
+
+    def __init__(self, number: int, peer: str) -> None:
+        self.number = number
+        self.peer = peer
+        self.slots: deque[Slot] = deque()
+        self.backlog: deque[memoryview] = deque()
+        self.is_paused = False
+        self.is_closed = False
+        self.held_bytes = 0
+        self.unsent_bytes = 0

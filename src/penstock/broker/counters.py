@@ -1,0 +1,77 @@
+"""What a node counts, and how Prometheus reads it."""
+
+from __future__ import annotations
+
+from penstock.errors import ErrorCode
+from penstock.wire.apis import APIS
+
+
+class Counters:
+    """Plain numbers; the hot path only adds."""
+
+    def __init__(self) -> None:
+        self.requests = dict.fromkeys(APIS, 0)
+        self.refusals: dict[int, int] = {}
+        self.closed: dict[str, int] = {}
+        self.produced_records = 0
+        self.produced_batches = 0
+        self.produced_bytes = 0
+        self.repeats = 0
+        self.fetched_bytes = 0
+        self.syncs = 0
+        self.sync_failures = 0
+        self.write_failures = 0
+        self.damaged_reads = 0
+        self.connections = 0
+        self.pauses = 0
+
+    def produced(self, records: int, size: int) -> None:
+        self.produced_records += records
+        self.produced_batches += 1
+        self.produced_bytes += size
+
+    def refused(self, code: int) -> None:
+        self.refusals[code] = self.refusals.get(code, 0) + 1
+
+    def closed_for(self, reason: str) -> None:
+        self.closed[reason] = self.closed.get(reason, 0) + 1
+
+
+_TEXTS = {
+    "produced_records": "Records stored.",
+    "produced_batches": "Record batches stored.",
+    "produced_bytes": "Bytes of record batches stored.",
+    "repeats": "Batches of idempotent producers recognised as repeats.",
+    "fetched_bytes": "Bytes of record batches sent to consumers.",
+    "syncs": "Group commits ended.",
+    "sync_failures": "Group commits failed; each stops its partition.",
+    "write_failures": "Group writes failed, for example on a full disk.",
+    "damaged_reads": "Reads that met a damaged record.",
+    "connections": "Connections accepted.",
+    "pauses": "Times a client was not read from because it had too much unanswered.",
+}
+
+
+def render_metrics(counters: Counters, gauges: dict[str, tuple[str, int]]) -> str:
+    """The Prometheus text of all counters and the given gauges (name -> help, value)."""
+    lines = []
+    for name, text in _TEXTS.items():
+        lines += _head(f"penstock_broker_{name}_total", text, "counter")
+        lines.append(f"penstock_broker_{name}_total {getattr(counters, name)}")
+    lines += _head("penstock_broker_requests_total", "Requests by API.", "counter")
+    for key, count in counters.requests.items():
+        lines.append(f'penstock_broker_requests_total{{api="{APIS[key].name}"}} {count}')
+    lines += _head("penstock_broker_refusals_total", "Produced batches refused, by error.", "counter")
+    for code, count in counters.refusals.items():
+        lines.append(f'penstock_broker_refusals_total{{error="{ErrorCode(code).name}"}} {count}')
+    lines += _head("penstock_broker_closed_total", "Connections closed by the broker, by reason.", "counter")
+    for reason, count in counters.closed.items():
+        lines.append(f'penstock_broker_closed_total{{reason="{reason}"}} {count}')
+    for name, (text, value) in gauges.items():
+        lines += _head(f"penstock_broker_{name}", text, "gauge")
+        lines.append(f"penstock_broker_{name} {value}")
+    return "\n".join(lines) + "\n"
+
+
+def _head(name: str, text: str, kind: str) -> list[str]:
+    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]

@@ -1,0 +1,58 @@
+"""CreatePartitions: a topic can grow, never shrink."""
+
+from __future__ import annotations
+
+from penstock.broker.call import Call, fail
+from penstock.broker.changes import Change, PartitionsAdded
+from penstock.errors import ErrorCode
+from penstock.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> None:
+    response = CreatePartitionsResponse()
+
+    def plan() -> list[Change]:
+        changes: list[Change] = []
+        for asked in request.topics:
+            result = CreatePartitionsTopicResult(name=asked.name)
+            response.results.append(result)
+            refused = _plan(call, asked, changes)
+            if refused is not None:
+                result.error_code, result.error_message = refused
+        return [] if request.validate_only else changes
+
+    def finish(code: ErrorCode) -> None:
+        if code:
+            fail(response, code, "the metadata log could not be written")
+        call.reply(response)
+
+    call.node.change(call, plan, finish)
+
+
+def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tuple[ErrorCode, str] | None:
+    node = call.node
+    topic = node.catalog.topics.get(asked.name)
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic"
+    if any(isinstance(c, PartitionsAdded) and c.topic_id == topic.topic_id for c in changes):
+        return ErrorCode.INVALID_REQUEST, "named twice in one request"
+    if asked.count <= topic.partitions:
+        return (
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic currently has {topic.partitions} partitions, which is not less than the requested {asked.count}.",
+        )
+    added = asked.count - topic.partitions
+    if asked.assignments is not None and (
+        len(asked.assignments) != added or any(len(a.broker_ids) != 1 for a in asked.assignments)
+    ):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "this broker is the only replica of every partition"
+    if node.catalog.partition_count + added > node.config.partitions_max:
+        limit = node.config.partitions_max
+        return ErrorCode.POLICY_VIOLATION, f"this broker allows {limit} partitions in all (partitions_max)"
+    changes.append(PartitionsAdded(topic.topic_id, asked.count))
+    return None

@@ -1,0 +1,58 @@
+"""DeleteTopics: by name, or by id."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from penstock.broker.call import Call, fail
+from penstock.broker.changes import Change, TopicDeleted
+from penstock.errors import ErrorCode
+from penstock.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+_NO_ID = UUID(int=0)
+
+
+def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
+    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    response = DeleteTopicsResponse()
+
+    def plan() -> list[Change]:
+        changes: list[Change] = []
+        for state in asked:
+            result = _plan(call, state, changes)
+            response.responses.append(result)
+        return changes
+
+    def finish(code: ErrorCode) -> None:
+        if code:
+            fail(response, code, "the metadata log could not be written")
+        call.reply(response)
+
+    call.node.change(call, plan, finish)
+
+
+def _plan(call: Call, state: DeleteTopicState, changes: list[Change]) -> DeletableTopicResult:
+    catalog = call.node.catalog
+    by_id = state.topic_id != _NO_ID
+    if by_id and state.name is not None:
+        return DeletableTopicResult(
+            name=state.name,
+            topic_id=state.topic_id,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="give a topic's name or its id, not both",
+        )
+    topic = catalog.by_id(state.topic_id) if by_id else catalog.topics.get(state.name or "")
+    if topic is None:
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return DeletableTopicResult(
+            name=state.name, topic_id=state.topic_id, error_code=code, error_message="there is no such topic"
+        )
+    deletion = TopicDeleted(topic.topic_id)
+    if deletion not in changes:
+        changes.append(deletion)
+    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)

@@ -1,0 +1,92 @@
+"""DescribeConfigs: the settings of topics, and of this node."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from penstock.broker.call import Call
+from penstock.broker.catalog import Topic
+from penstock.broker.metadata import NODE_ID
+from penstock.config import TOPIC_SETTINGS, BrokerConfig
+from penstock.errors import ErrorCode
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+TOPIC, BROKER = 2, 4
+_SOURCE_TOPIC, _SOURCE_STATIC_BROKER, _SOURCE_DEFAULT = 1, 4, 5
+_TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "list": 7}
+_PYTHON_TYPES = {bool: 1, str: 2, int: 5}
+
+
+def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None:
+    response = DescribeConfigsResponse()
+    for resource in request.resources:
+        result = DescribeConfigsResult(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+        )
+        response.results.append(result)
+        if resource.resource_type == TOPIC:
+            topic = call.node.catalog.topics.get(resource.resource_name)
+            if topic is None:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                result.error_message = "there is no such topic"
+            else:
+                result.configs = _of_topic(topic, resource, request)
+        elif resource.resource_type == BROKER and resource.resource_name in ("", str(NODE_ID)):
+            result.configs = _of_node(call.node.config, resource, request)
+        else:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = f"this node is broker {NODE_ID}; it has settings for itself and for topics"
+    call.reply(response)
+
+
+def _of_topic(
+    topic: Topic, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    results = []
+    for setting in TOPIC_SETTINGS.values():
+        if resource.configuration_keys is not None and setting.name not in resource.configuration_keys:
+            continue
+        own = topic.overrides.get(setting.name)
+        synonyms = [DescribeConfigsSynonym(setting.name, setting.default, _SOURCE_DEFAULT)]
+        if own is not None:
+            synonyms.insert(0, DescribeConfigsSynonym(setting.name, own, _SOURCE_TOPIC))
+        results.append(
+            DescribeConfigsResourceResult(
+                name=setting.name,
+                value=setting.default if own is None else own,
+                config_source=_SOURCE_DEFAULT if own is None else _SOURCE_TOPIC,
+                synonyms=synonyms if request.include_synonyms else [],
+                config_type=_TYPES[setting.kind],
+                documentation=setting.doc if request.include_documentation else None,
+            )
+        )
+    return results
+
+
+def _of_node(
+    config: BrokerConfig, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    results = []
+    for field in dataclasses.fields(config):
+        name = f"penstock.{field.name}"
+        if resource.configuration_keys is not None and name not in resource.configuration_keys:
+            continue
+        value = getattr(config, field.name)
+        results.append(
+            DescribeConfigsResourceResult(
+                name=name,
+                value=str(value).lower() if isinstance(value, bool) else str(value),
+                read_only=True,
+                config_source=_SOURCE_DEFAULT if value == field.default else _SOURCE_STATIC_BROKER,
+                config_type=_PYTHON_TYPES[type(value)],
+                documentation=field.metadata["reason"] if request.include_documentation else None,
+            )
+        )
+    return results

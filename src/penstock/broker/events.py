@@ -1,0 +1,89 @@
+"""What happens to a node, and what it wants done."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.ports import Buffer, File
+
+
+class Connected(NamedTuple):
+    """A client has connected."""
+
+    connection: int
+    peer: str
+
+
+class Received(NamedTuple):
+    """A whole frame, without its length; the node may write into it, and it is gone after the step."""
+
+    connection: int
+    frame: memoryview
+
+
+class Drained(NamedTuple):
+    """All bytes replied to a client have left."""
+
+    connection: int
+
+
+class Disconnected(NamedTuple):
+    """A client is gone."""
+
+    connection: int
+
+
+class Synced(NamedTuple):
+    """A sync has ended; `error` says why it failed."""
+
+    job: int
+    error: str | None
+
+
+Event = Connected | Received | Drained | Disconnected | Synced
+
+
+class Reply(NamedTuple):
+    """Send these bytes to a client, in this order; if `is_large`, say Drained when they have left."""
+
+    connection: int
+    chunks: list[Buffer]
+    is_large: bool
+
+
+class Close(NamedTuple):
+    """Close a connection, once what was replied before has been sent; the reason goes to the log."""
+
+    connection: int
+    reason: str
+
+
+class Sync(NamedTuple):
+    """Make files, then folders, durable, and say so with Synced. Never twice for the same job."""
+
+    job: int
+    files: list[File]
+    folders: list[str]
+
+
+class Pause(NamedTuple):
+    """Stop reading from a client until Resume: it has too much unanswered."""
+
+    connection: int
+
+
+class Resume(NamedTuple):
+    """Read from a client again."""
+
+    connection: int
+
+
+class Note(NamedTuple):
+    """Something an operator should find in the log."""
+
+    level: str
+    event: str
+    details: dict[str, object]
+
+
+Effect = Reply | Close | Sync | Pause | Resume | Note

@@ -1,0 +1,69 @@
+"""ListOffsets: the ends of a log, or the first record at or after a time."""
+
+from __future__ import annotations
+
+from penstock.broker.call import Call
+from penstock.broker.partition import Partition
+from penstock.errors import ErrorCode
+from penstock.log.log import Log
+from penstock.log.reading import offset_for_time, offset_of_latest_time
+from penstock.records.batch import LEADER_EPOCH
+from penstock.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST, LATEST_TIME, EARLIEST_LOCAL = -1, -2, -3, -4
+_REMOTE = (-5, -6)  # tiered storage, of which there is none
+
+
+def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        known = call.node.catalog.topics.get(topic.name)
+        answers = []
+        for wanted in topic.partitions:
+            answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+            answers.append(answer)
+            if known is None:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                continue
+            partition = call.node.partition(known, wanted.partition_index, call.now_ms)
+            if isinstance(partition, ErrorCode):
+                answer.error_code = partition
+            else:
+                _look_up(call, partition, wanted, answer)
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+    call.reply(response)
+
+
+def _look_up(
+    call: Call, partition: Partition, wanted: ListOffsetsPartition, answer: ListOffsetsPartitionResponse
+) -> None:
+    if wanted.current_leader_epoch > LEADER_EPOCH:
+        answer.error_code = ErrorCode.UNKNOWN_LEADER_EPOCH
+        return
+    try:
+        found = _find(partition.log, wanted.timestamp)
+    except OSError as error:
+        call.node.note("error", "read failed", partition=partition.name, reason=str(error))
+        answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        return
+    if found is not None:
+        answer.timestamp, answer.offset = found
+        answer.leader_epoch = LEADER_EPOCH
+
+
+def _find(log: Log, timestamp: int) -> tuple[int, int] | None:
+    if timestamp == LATEST:
+        return -1, log.visible.offset
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.start_offset
+    if timestamp == LATEST_TIME:
+        return offset_of_latest_time(log)
+    if timestamp in _REMOTE:
+        return None
+    return offset_for_time(log, timestamp)

@@ -1,0 +1,169 @@
+"""The metadata log: changes of the catalog, one at a time, true only once they are durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.broker.catalog import Catalog
+from penstock.broker.changes import Change, ClusterNamed, decode_change, encode_change
+from penstock.broker.partition import Partition
+from penstock.broker.store import Store
+from penstock.config import BrokerConfig, TopicConfig
+from penstock.errors import ErrorCode, StorageError
+from penstock.log.layout import META_FOLDER
+from penstock.log.log import Log
+from penstock.log.reading import DamagedError, read
+from penstock.log.recovery import open_log
+from penstock.ports import Disk
+from penstock.records.batch import decode_header
+from penstock.records.record import decode_records, encode_values
+
+SPARE = f"{META_FOLDER}/spare"
+SPARE_BYTES = 256 * 1024  # lets topics be deleted on a full disk
+_COMPACT_AFTER = 1_000
+_KEEP_FOR_EVER = TopicConfig(retention_ms=-1, segment_bytes=16 * 1024 * 1024, segment_ms=2**62)
+
+Plan = Callable[[], list[Change]]
+Finish = Callable[[ErrorCode], None]
+
+
+class Pending(NamedTuple):
+    """A change that waits for its turn."""
+
+    plan: Plan
+    finish: Finish
+
+
+class MetaLog:
+    """`partition` is flushed and synced by the node like any other."""
+
+    def __init__(self, partition: Partition, store: Store, catalog: Catalog, waiting_max: int) -> None:
+        self.partition = partition
+        self._store = store
+        self._catalog = catalog
+        self._waiting: deque[Pending] = deque()
+        self._waiting_max = waiting_max
+        self._is_busy = False
+        self.on_gone: Callable[[Partition], None] = lambda _: None
+
+    def submit(self, plan: Plan, finish: Finish, now_ms: int) -> bool:
+        """Plan and write a change when it is its turn; False if too many wait already."""
+        if len(self._waiting) >= self._waiting_max:
+            return False
+        self._waiting.append(Pending(plan, finish))
+        self.run(now_ms)
+        return True
+
+    def run(self, now_ms: int) -> None:
+        """Start the next change if none is being written."""
+        while self._waiting and not self._is_busy:
+            plan, finish = self._waiting.popleft()
+            changes = plan()
+            if not changes:
+                finish(ErrorCode.NONE)
+                continue
+            try:
+                for change in changes:
+                    self._store.prepare(change)
+                self._append(changes, now_ms)
+            except (OSError, StorageError):
+                finish(ErrorCode.KAFKA_STORAGE_ERROR)
+                continue
+            self._is_busy = True
+            self.partition.when_durable(lambda code, c=changes, f=finish: self._done(c, f, code))  # type: ignore[misc]
+
+    def _append(self, changes: list[Change], now_ms: int) -> None:
+        log = self.partition.log
+        batch = encode_values([encode_change(change) for change in changes], now_ms)
+        if log.stopped is not None:
+            raise StorageError(log.stopped)
+        log.append(batch, decode_header(batch), now_ms)
+        try:
+            log.flush()
+        except StorageError:
+            if not self._store.disk.exists(SPARE):
+                raise
+            self._store.disk.remove(SPARE)
+            batch = encode_values([encode_change(change) for change in changes], now_ms)
+            log.append(batch, decode_header(batch), now_ms)
+            log.flush()
+
+    def _done(self, changes: list[Change], finish: Finish, code: ErrorCode) -> None:
+        self._is_busy = False
+        if code is ErrorCode.NONE:
+            for change in changes:
+                self._catalog.replay_(change)
+                for gone in self._store.apply(change):
+                    self.on_gone(gone)
+        finish(code)
+
+    @property
+    def wants_to_run(self) -> bool:
+        return bool(self._waiting) and not self._is_busy
+
+
+def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalog, name: str, now_ms: int) -> MetaLog:
+    """The metadata log, replayed into `catalog`; a new one names the cluster. StorageError if it is damaged."""
+    disk.make_folder(META_FOLDER)
+    disk.make_folder("topics")
+    disk.sync_folder("")
+    log = open_log(disk, META_FOLDER, _KEEP_FOR_EVER, config, now_ms)
+    replayed = 0
+    for change in replay(log):
+        catalog.replay_(change)
+        replayed += 1
+    if not catalog.cluster_id:
+        _write_now(log, [ClusterNamed(name)], now_ms)
+        catalog.replay_(ClusterNamed(name))
+    snapshot = list(catalog.snapshot())
+    if replayed > _COMPACT_AFTER + 2 * len(snapshot):
+        log.roll()
+        _write_now(log, snapshot, now_ms)
+        log.advance_start(log.active.base_offset)
+    keep_spare(disk)
+    return MetaLog(Partition("metadata", log), store, catalog, config.metadata_queue_max)
+
+
+def replay(log: Log) -> list[Change]:
+    """Every change in the log, in order."""
+    changes = []
+    offset = log.start_offset
+    while offset < log.next_offset:
+        try:
+            data = read(log, offset, 1 << 20)
+        except DamagedError as damaged:
+            raise StorageError(
+                f"the metadata log is damaged at offset {damaged.damage.offset} ({damaged.damage.reason}); "
+                "run penstock doctor --data DIR"
+            ) from None
+        while len(data):
+            header = decode_header(data)
+            changes += [decode_change(record.value or b"") for record in decode_records(data[: header.size])]
+            offset = header.next_offset
+            data = data[header.size :]
+    return changes
+
+
+def _write_now(log: Log, changes: list[Change], now_ms: int) -> None:
+    batch = encode_values([encode_change(change) for change in changes], now_ms)
+    log.append(batch, decode_header(batch), now_ms)
+    log.flush()
+    files, folders = log.begin_sync()
+    for file in files:
+        file.sync()
+    for folder in folders:
+        log.disk.sync_folder(folder)
+    log.end_sync()
+
+
+def keep_spare(disk: Disk) -> None:
+    """Set a little space aside, so that topics can be deleted when the disk is full."""
+    try:
+        if not disk.exists(SPARE):
+            spare = disk.create(SPARE)
+            spare.write(0, (bytes(SPARE_BYTES),))
+            spare.close()
+    except OSError:
+        disk.remove(SPARE)

@@ -1,0 +1,396 @@
+"""One queue node: events in, effects out; no clock, no sockets, no files of its own."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from penstock.broker.api import COLD, HOT
+from penstock.broker.api_versions import refuse_api_versions
+from penstock.broker.call import Call
+from penstock.broker.catalog import Catalog, Topic
+from penstock.broker.connection import Connection, Slot
+from penstock.broker.counters import Counters
+from penstock.broker.events import (
+    Close,
+    Connected,
+    Disconnected,
+    Drained,
+    Effect,
+    Event,
+    Note,
+    Pause,
+    Received,
+    Reply,
+    Resume,
+    Sync,
+    Synced,
+)
+from penstock.broker.fetch import WaitingFetch, finish, on_visible
+from penstock.broker.metalog import Finish, Plan, open_metalog
+from penstock.broker.partition import Partition, bytes_between
+from penstock.broker.store import Store
+from penstock.config import BrokerConfig
+from penstock.errors import ErrorCode, PeerError, invariant
+from penstock.log.scan import Damage
+from penstock.ports import Buffer, Disk
+from penstock.wire.apis import APIS, ApiKey
+from penstock.wire.header import RequestHeader, decode_request_header
+from penstock.wire.message import decode
+
+LARGE_REPLY_BYTES = 64 * 1024
+
+
+class Node:
+    """The state of a queue node. `step` is the only way in, `next_deadline_ms` says when to call it again."""
+
+    def __init__(
+        self, disk: Disk, config: BrokerConfig, address: tuple[str, int], new_id: Callable[[], UUID], now_ms: int
+    ) -> None:
+        self.config = config
+        self.address = address
+        self.new_id = new_id
+        self.catalog = Catalog()
+        self.counters = Counters()
+        self.store = Store(disk, config, self.catalog)
+        self.meta = open_metalog(disk, config, self.store, self.catalog, new_id().hex[:22], now_ms)
+        self.meta.on_gone = self._on_gone
+        self.next_producer_id = self.catalog.producer_ids_below
+        self.dirty: dict[Partition, None] = {}
+        self.connections: dict[int, Connection] = {}
+        self._effects: list[Effect] = []
+        self._outbox: dict[Connection, list[Buffer]] = {}
+        self._jobs: dict[int, Partition | None] = {}
+        self._next_job = 0
+        self._timers: list[tuple[int, int, WaitingFetch]] = []
+        self._timer_count = 0
+        self._unwitnessed: dict[Partition, None] = {}
+        self._checkpoint_at_ms: int | None = None
+        self._retention_at_ms = now_ms + config.retention_check_ms
+        self.held_bytes = 0
+        self._paused: dict[Connection, None] = {}
+        for name in self.store.remove_orphans():
+            self.note("warning", "unknown topic folder", folder=name, hint="it holds records; nothing was removed")
+
+    # The only way in.
+
+    def step(self, events: Iterable[Event], now_ms: int) -> list[Effect]:
+        """Take in all that happened since the last step; say what to do. Frames may be reused afterwards."""
+        effects: list[Effect] = self._effects
+        for event in events:
+            kind = type(event)
+            if kind is Received:
+                self._on_frame(event, now_ms)  # type: ignore[arg-type]  # told apart by type, which is fastest
+            elif kind is Synced:
+                self._on_synced(event, now_ms)  # type: ignore[arg-type]
+            elif kind is Drained:
+                self._on_drained(event.connection, now_ms)  # type: ignore[union-attr]
+            elif kind is Connected:
+                self.connections[event.connection] = Connection(event.connection, event.peer)  # type: ignore[union-attr]
+                self.counters.connections += 1
+            elif kind is Disconnected:
+                self._on_gone_client(event.connection)  # type: ignore[union-attr]
+        self._on_time(now_ms)
+        self._settle(now_ms)
+        if self._paused:
+            self._resume_some(now_ms)
+            self._settle(now_ms)
+        for connection, chunks in self._outbox.items():
+            if not connection.is_closed:
+                effects.append(Reply(connection.number, chunks, connection.unsent_bytes > 0))
+        self._outbox.clear()
+        self._effects = []
+        return effects
+
+    @property
+    def next_deadline_ms(self) -> int:
+        """When something happens by itself."""
+        timers = self._timers
+        while timers and timers[0][2].is_done:
+            heapq.heappop(timers)
+        deadline = self._retention_at_ms
+        if timers:
+            deadline = min(deadline, timers[0][0])
+        if self._checkpoint_at_ms is not None:
+            deadline = min(deadline, self._checkpoint_at_ms)
+        return deadline
+
+    # Requests.
+
+    def _on_frame(self, event: Received, now_ms: int) -> None:
+        connection = self.connections.get(event.connection)
+        if connection is None or connection.is_closed:
+            return
+        if connection.backlog or not self._has_room(connection):
+            connection.backlog.append(memoryview(bytearray(event.frame)))
+            self._pause(connection)
+            return
+        self._handle(connection, event.frame, now_ms)
+
+    def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:
+        try:
+            header = decode_request_header(frame)
+            api = APIS[header.api_key]
+            size = len(frame)
+            slot = Slot(connection, size)
+            connection.slots.append(slot)
+            connection.held_bytes += size
+            self.held_bytes += size
+            self.counters.requests[header.api_key] += 1
+            if size > self.config.request_bytes_max and header.api_key != ApiKey.PRODUCE:
+                raise PeerError(f"{api.name} with {size} bytes is larger than any that makes sense")
+            if not api.min_version <= header.api_version <= api.max_version:
+                self._refuse_version(slot, header, now_ms)
+                return
+            hot = HOT.get(header.api_key)
+            if hot is not None:
+                hot(self, slot, header, frame, now_ms)
+            else:
+                request = decode(api.request, frame, header.api_version, header.size)
+                COLD[header.api_key](Call(self, slot, header, now_ms), request)
+        except PeerError as error:
+            self.close(connection, "protocol", str(error))
+
+    def _refuse_version(self, slot: Slot, header: RequestHeader, now_ms: int) -> None:
+        if header.api_key != ApiKey.API_VERSIONS:
+            name = APIS[header.api_key].name
+            raise PeerError(f"{name} version {header.api_version} is not supported")
+        refuse_api_versions(Call(self, slot, header, now_ms))
+
+    def answer(self, slot: Slot, chunks: list[Buffer]) -> None:
+        """Answer a request; it leaves when all before it on its connection have been answered."""
+        slot.reply = chunks
+        connection = slot.connection
+        slots = connection.slots
+        if slots and slots[0].reply is None:
+            return
+        out = self._outbox.get(connection)
+        if out is None:
+            out = self._outbox[connection] = []
+        while slots and slots[0].reply is not None:
+            done = slots.popleft()
+            connection.held_bytes -= done.request_bytes
+            self.held_bytes -= done.request_bytes
+            out += done.reply or ()
+            if len(done.reply or ()) > 1:
+                self._hold_large(connection, done.reply or [])
+
+    def _hold_large(self, connection: Connection, chunks: list[Buffer]) -> None:
+        size = sum(map(len, chunks))
+        if size >= LARGE_REPLY_BYTES:
+            connection.unsent_bytes += size
+            connection.held_bytes += size
+            self.held_bytes += size
+
+    def change(self, call: Call, plan: Plan, finish: Finish) -> None:
+        """Make a durable change of the catalog: plan it when it is its turn, answer when it is true."""
+        if not self.meta.submit(plan, finish, call.now_ms):
+            self.close(call.slot.connection, "limit", "too many changes of topics are waiting (metadata_queue_max)")
+        self.dirty[self.meta.partition] = None
+
+    def partition(self, topic: Topic, index: int, now_ms: int) -> Partition | ErrorCode:
+        """The partition to work on, or the code that says why there is none."""
+        found = self.store.open.get((topic.raw_id, index))
+        if found is not None:
+            return found
+        opened = self.store.get(topic, index, now_ms)
+        if isinstance(opened, Partition):
+            if opened.log.torn:
+                self.note("warning", "unacknowledged tail set aside", partition=opened.name, files=opened.log.torn)
+            for segment in opened.log.segments:
+                for damage in segment.damages:
+                    self.on_damage(opened, damage)
+            return opened
+        if opened is not None:
+            self.note("error", "partition cannot be opened", partition=f"{topic.name}-{index}", reason=str(opened))
+        return self.store.error_code(opened)
+
+    # Durability.
+
+    def _settle(self, now_ms: int) -> None:
+        """Write every group staged in this step, and start the syncs that acknowledge them."""
+        for _ in range(100_000):
+            if not self.dirty and not self.meta.wants_to_run:
+                return
+            if self.meta.wants_to_run:
+                self.meta.run(now_ms)
+                self.dirty[self.meta.partition] = None
+            dirty, self.dirty = self.dirty, {}
+            for partition in dirty:
+                self._flush(partition, now_ms)
+        invariant(False, "a step comes to an end")
+
+    def _flush(self, partition: Partition, now_ms: int) -> None:
+        log = partition.log
+        before = log.visible
+        if (why := partition.flush()) is not None:
+            self.counters.write_failures += 1
+            self.note("error", "write failed", partition=partition.name, reason=why)
+        if log.visible is not before:
+            self._unwitness(partition, now_ms)
+            on_visible(self, partition, bytes_between(before, log.visible), now_ms)
+        if log.needs_sync and not log.config.in_memory:
+            self._start_sync(partition)
+
+    def _start_sync(self, partition: Partition) -> None:
+        files, folders = partition.log.begin_sync()
+        self._next_job += 1
+        self._jobs[self._next_job] = partition
+        self._effects.append(Sync(self._next_job, files, folders))
+
+    def _on_synced(self, event: Synced, now_ms: int) -> None:
+        partition = self._jobs.pop(event.job)
+        if partition is None or not partition.log.is_syncing:
+            return  # a checkpoint, or a topic deleted meanwhile
+        if event.error is not None:
+            self.counters.sync_failures += 1
+            self.note("error", "sync failed, partition stopped", partition=partition.name, reason=event.error)
+            partition.on_sync_failed(f"a sync failed: {event.error}")
+            return
+        self.counters.syncs += 1
+        log = partition.log
+        before = log.visible
+        partition.on_synced()
+        self._unwitness(partition, now_ms)
+        if log.visible is not before:
+            on_visible(self, partition, bytes_between(before, log.visible), now_ms)
+        if log.needs_sync:
+            self._start_sync(partition)
+
+    # Time.
+
+    def wake_at(self, deadline_ms: int, waiting: WaitingFetch) -> None:
+        self._timer_count += 1
+        heapq.heappush(self._timers, (deadline_ms, self._timer_count, waiting))
+
+    def _on_time(self, now_ms: int) -> None:
+        timers = self._timers
+        while timers and timers[0][0] <= now_ms:
+            finish(self, heapq.heappop(timers)[2], now_ms)
+        if self._checkpoint_at_ms is not None and self._checkpoint_at_ms <= now_ms:
+            self._checkpoint()
+        if self._retention_at_ms <= now_ms:
+            self._retention_at_ms = now_ms + self.config.retention_check_ms
+            self.store.trim(now_ms)
+
+    def _unwitness(self, partition: Partition, now_ms: int) -> None:
+        self._unwitnessed[partition] = None
+        if self._checkpoint_at_ms is None:
+            self._checkpoint_at_ms = now_ms + self.config.checkpoint_ms
+
+    def _checkpoint(self) -> None:
+        """Make the durable points durable; sync memory topics in passing."""
+        self._checkpoint_at_ms = None
+        partitions, self._unwitnessed = self._unwitnessed, {}
+        files = []
+        for partition in partitions:
+            if partition.log.needs_sync:
+                self._start_sync(partition)
+            if (file := partition.log.take_witness_sync()) is not None:
+                files.append(file)
+        if files:
+            self._next_job += 1
+            self._jobs[self._next_job] = None
+            self._effects.append(Sync(self._next_job, files, []))
+
+    @property
+    def is_syncing(self) -> bool:
+        return bool(self._jobs)
+
+    def sync_all(self) -> list[Effect]:
+        """Before a clean stop: sync whatever is not durable yet, memory topics too."""
+        self._checkpoint()
+        for partition in [*self.store.open.values(), self.meta.partition]:
+            if partition.log.needs_sync:
+                self._start_sync(partition)
+        effects, self._effects = self._effects, []
+        return effects
+
+    # Clients.
+
+    def _has_room(self, connection: Connection) -> bool:
+        limits = self.config
+        return (
+            connection.held_bytes <= limits.inflight_bytes_max_connection
+            and self.held_bytes <= limits.inflight_bytes_max
+        )
+
+    def _pause(self, connection: Connection) -> None:
+        if not connection.is_paused:
+            connection.is_paused = True
+            self._paused[connection] = None
+            self.counters.pauses += 1
+            self._effects.append(Pause(connection.number))
+
+    def _resume_some(self, now_ms: int) -> None:
+        """Take up what paused clients had sent; read from them again when they have no backlog left."""
+        for connection in list(self._paused):
+            while connection.backlog and not connection.is_closed and self._has_room(connection):
+                self._handle(connection, connection.backlog.popleft(), now_ms)
+            if not connection.backlog and self._has_room(connection):
+                connection.is_paused = False
+                del self._paused[connection]
+                if not connection.is_closed:
+                    self._effects.append(Resume(connection.number))
+
+    def _on_drained(self, number: int, now_ms: int) -> None:
+        connection = self.connections.get(number)
+        if connection is not None:
+            connection.held_bytes -= connection.unsent_bytes
+            self.held_bytes -= connection.unsent_bytes
+            connection.unsent_bytes = 0
+
+    def close(self, connection: Connection, kind: str, reason: str) -> None:
+        """Stop talking to a client; the reason goes to the log."""
+        if not connection.is_closed:
+            connection.is_closed = True
+            self.counters.closed_for(kind)
+            chunks = self._outbox.pop(connection, None)
+            if chunks:
+                self._effects.append(Reply(connection.number, chunks, False))
+            self._effects.append(Close(connection.number, reason))
+
+    def _on_gone_client(self, number: int) -> None:
+        connection = self.connections.pop(number, None)
+        if connection is not None:
+            connection.is_closed = True
+            self.held_bytes -= connection.held_bytes
+            connection.held_bytes = 0
+            connection.slots.clear()
+            connection.backlog.clear()
+            self._paused.pop(connection, None)
+
+    # What an operator sees.
+
+    def note(self, level: str, event: str, **details: object) -> None:
+        self._effects.append(Note(level, event, details))
+
+    def on_damage(self, partition: Partition, damage: Damage) -> None:
+        self.counters.damaged_reads += 1
+        self.note(
+            "error",
+            "damaged record",
+            partition=partition.name,
+            offset=damage.offset,
+            next_offset=damage.next_offset,
+            reason=damage.reason,
+        )
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Partitions that do not take writes any more, and why: health is red while there are any."""
+        found = {p.name: p.log.stopped for p in [*self.store.open.values(), self.meta.partition] if p.log.stopped}
+        return {**found, **{f"{UUID(bytes=k[0])}-{k[1]}": why for k, why in self.store.failed.items()}}
+
+    def _on_gone(self, partition: Partition) -> None:
+        """The topic was deleted: nobody waits for it any longer."""
+        partition.on_sync_failed("the topic was deleted")
+        for waiting in list(partition.fetches):
+            waiting.missing = 0
+            self.wake_at(0, waiting)
+
+    def shut_down(self) -> None:
+        """Leave the disk so that the next start has nothing to scan; all syncs have ended."""
+        for partition in [*self.store.open.values(), self.meta.partition]:
+            partition.log.close()

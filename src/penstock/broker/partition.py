@@ -1,0 +1,75 @@
+"""One partition at work: who waits for its records to become durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.errors import ErrorCode, StorageError
+from penstock.log.log import Log, Point
+
+if TYPE_CHECKING:
+    from penstock.broker.fetch import WaitingFetch
+
+Done = Callable[[ErrorCode], None]
+
+
+class Partition:
+    """A log with its waiting acknowledgements and fetches."""
+
+    __slots__ = ("_staged", "_waiting", "fetches", "log", "name")
+
+    def __init__(self, name: str, log: Log) -> None:
+        self.name = name
+        self.log = log
+        self._staged: list[tuple[int, Done]] = []
+        self._waiting: deque[tuple[int, Done]] = deque()
+        self.fetches: dict[WaitingFetch, None] = {}
+
+    def when_durable(self, done: Done) -> None:
+        """Call `done` once all that is staged by now can be seen by readers, or has failed."""
+        self._staged.append((self.log.next_offset, done))
+
+    def flush(self) -> str | None:
+        """Write what is staged; on failure its waiters are told, and the reason is returned."""
+        try:
+            self.log.flush()
+        except StorageError as error:
+            self.fail_staged()
+            return str(error)
+        self._waiting.extend(self._staged)
+        self._staged.clear()
+        self._release()
+        return None
+
+    def fail_staged(self) -> None:
+        """The group being written failed; what was written before still waits for its sync."""
+        staged, self._staged = self._staged, []
+        for _, done in staged:
+            done(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def on_synced(self) -> None:
+        self.log.end_sync()
+        self._release()
+
+    def on_sync_failed(self, reason: str) -> None:
+        """Nobody knows what is on disk now: fail every waiter, stop for good."""
+        self.log.stop(reason)
+        self.fail_staged()
+        waiting, self._waiting = self._waiting, deque()
+        for _, done in waiting:
+            done(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _release(self) -> None:
+        visible = self.log.visible.offset
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= visible:
+            waiting.popleft()[1](ErrorCode.NONE)
+
+
+def bytes_between(old: Point, new: Point) -> int:
+    """About how many bytes became visible; exact within a segment."""
+    if old.segment is new.segment:
+        return new.position - old.position
+    return new.position + old.segment.end - old.position

@@ -1,0 +1,164 @@
+"""Produce: check the batch, give it its offset, acknowledge it when it is durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.catalog import Topic
+from penstock.broker.connection import Slot
+from penstock.broker.partition import Partition
+from penstock.errors import ErrorCode, StorageError
+from penstock.log.producers import Fault, Sent
+from penstock.records.batch import HEADER_SIZE, BatchHeader, assign_append_time, decode_header, refusal
+from penstock.wire.header import RequestHeader
+from penstock.wire.produce import BY_TOPIC_ID, PartitionAck, decode_produce, encode_produce_response
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+_NONE = ErrorCode.NONE
+_ACKS = (-1, 0, 1)
+
+
+class PendingProduce:
+    """An answer that waits for some of its partitions."""
+
+    __slots__ = ("acks", "correlation_id", "node", "pending", "slot", "topics", "version")
+
+    def __init__(self, node: Node, slot: Slot, header: RequestHeader, acks: int) -> None:
+        self.node = node
+        self.slot = slot
+        self.version = header.api_version
+        self.correlation_id = header.correlation_id
+        self.acks = acks
+        self.pending = 1  # the handler itself, until it has looked at every partition
+        self.topics: list[tuple[bytes, list[PartitionAck]]] = []
+
+    def one_done(self) -> None:
+        self.pending -= 1
+        if self.pending == 0:
+            if self.acks == 0:
+                self.node.answer(self.slot, [])
+            else:
+                frame = encode_produce_response(self.version, self.correlation_id, self.topics)
+                self.node.answer(self.slot, [frame])
+
+    def wait_for(self, partition: Partition, ack: PartitionAck) -> None:
+        """Count this partition in, until its log says what became of the batch."""
+        self.pending += 1
+
+        def done(code: ErrorCode) -> None:
+            if code is not _NONE:
+                refuse(ack, code, "the disk did not take it")
+            self.one_done()
+
+        partition.when_durable(done)
+
+
+def refuse(ack: PartitionAck, code: ErrorCode, why: str) -> None:
+    ack.error_code = code
+    ack.error_message = why
+    ack.base_offset = ack.append_time_ms = ack.start_offset = -1
+
+
+def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int) -> None:
+    """Append every batch that may be appended; answer when all of them are durable or refused."""
+    call = decode_produce(frame, header.size, header.api_version)
+    pending = PendingProduce(node, slot, header, call.acks)
+    by_id = header.api_version >= BY_TOPIC_ID
+    for key, batches in call.topics:
+        topic = node.catalog.find(key, by_id)
+        acks = []
+        for index, batch in batches:
+            ack = PartitionAck(index)
+            acks.append(ack)
+            if call.acks not in _ACKS:
+                refuse(ack, ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {call.acks}")
+            elif call.transactional_id is not None:
+                refuse(ack, ErrorCode.INVALID_REQUEST, "transactions are not supported by this broker")
+            elif topic is None:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                refuse(ack, unknown, "this broker has no such topic")
+            else:
+                _append(node, pending, topic, ack, batch, now_ms)
+            if ack.error_code:
+                node.counters.refused(ack.error_code)
+        pending.topics.append((key, acks))
+    pending.one_done()
+
+
+def _append(
+    node: Node, pending: PendingProduce, topic: Topic, ack: PartitionAck, batch: memoryview | None, now_ms: int
+) -> None:
+    partition = node.partition(topic, ack.index, now_ms)
+    if isinstance(partition, ErrorCode):
+        return refuse(ack, partition, "this partition is not available")
+    log = partition.log
+    if log.stopped is not None:
+        return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, log.stopped)
+    if batch is None or len(batch) < HEADER_SIZE:
+        return refuse(ack, ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
+    header = decode_header(batch)
+    if len(batch) > topic.config.max_message_bytes:
+        limit = topic.config.max_message_bytes
+        return refuse(ack, ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed")
+    wrong = refusal(batch, header) or _time_refusal(topic, header, now_ms)
+    if wrong is not None:
+        return refuse(ack, *wrong)
+    if header.producer_id >= 0:
+        known = log.producers.check(
+            header.producer_id, header.producer_epoch, header.base_sequence, header.record_count
+        )
+        if known is not None:
+            return _answer_known(node, pending, partition, ack, known)
+    if topic.config.log_append_time:
+        assign_append_time(batch, now_ms)
+        header = decode_header(batch)
+        ack.append_time_ms = now_ms
+    try:
+        ack.base_offset = log.append(batch, header, now_ms)
+    except StorageError as error:
+        partition.fail_staged()
+        return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+    if header.producer_id >= 0:
+        log.producers.admit(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.record_count,
+            ack.base_offset,
+            now_ms,
+        )
+    ack.start_offset = log.start_offset
+    node.counters.produced(header.record_count, len(batch))
+    pending.wait_for(partition, ack)
+    node.dirty[partition] = None
+    return None
+
+
+def _time_refusal(topic: Topic, header: BatchHeader, now_ms: int) -> tuple[ErrorCode, str] | None:
+    config = topic.config
+    if config.log_append_time:
+        return None
+    if header.max_timestamp - now_ms > config.timestamp_after_max_ms:
+        return ErrorCode.INVALID_TIMESTAMP, f"timestamp {header.max_timestamp} is too far in the future"
+    if header.base_timestamp >= 0 and now_ms - header.base_timestamp > config.timestamp_before_max_ms:
+        return ErrorCode.INVALID_TIMESTAMP, f"timestamp {header.base_timestamp} is too far in the past"
+    return None
+
+
+def _answer_known(
+    node: Node, pending: PendingProduce, partition: Partition, ack: PartitionAck, known: Sent | Fault
+) -> None:
+    """A repeat is answered like the first time, and like it only once it is durable."""
+    if known is Fault.FENCED:
+        return refuse(ack, ErrorCode.INVALID_PRODUCER_EPOCH, known.value)
+    if isinstance(known, Fault):
+        return refuse(ack, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, known.value)
+    ack.base_offset = known.base_offset
+    ack.start_offset = partition.log.start_offset
+    node.counters.repeats += 1
+    if known.next_offset > partition.log.visible.offset:
+        pending.wait_for(partition, ack)
+        node.dirty[partition] = None
+    return None

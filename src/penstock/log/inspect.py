@@ -1,0 +1,253 @@
+"""Look at a stored partition without changing it: what is damaged, what is missing, what the next start will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from penstock.log.index import SparseIndex, decode_index
+from penstock.log.layout import INDEX, LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
+from penstock.log.producers import ProducerTable, decode_snapshot
+from penstock.log.scan import Damage, is_zero, walk
+from penstock.log.witness import Witness, decode_witness
+from penstock.ports import Disk, File
+
+
+class Kind(Enum):
+    """What was found; the names are stable, programs rely on them."""
+
+    DAMAGED = "damaged"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    KEPT_ASIDE = "kept-aside"
+    REBUILT = "rebuilt"
+    UNACKNOWLEDGED = "unacknowledged"
+
+
+_HARM = (Kind.DAMAGED, Kind.MISSING, Kind.UNREADABLE)
+
+
+class Finding(NamedTuple):
+    """One thing worth telling: bytes [position, end) of `file`, offsets from `offset` up to `next_offset`."""
+
+    kind: Kind
+    file: str
+    what: str
+    advice: str
+    position: int | None = None
+    end: int | None = None
+    offset: int | None = None
+    next_offset: int | None = None
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether something that was acknowledged may be lost."""
+        return self.kind in _HARM
+
+
+class _Scanned(NamedTuple):
+    """One segment as it was read."""
+
+    base_offset: int
+    path: str
+    size: int
+    damages: list[Damage]
+    index: SparseIndex
+
+
+def inspect_partition(disk: Disk, folder: str) -> list[Finding]:
+    """Everything worth telling about the partition in `folder`, by reading all of it; nothing is written."""
+    # The witness first: a running broker moves it on while the segments are read.
+    witness, findings = _witness(disk, folder)
+    names = disk.names(folder)
+    segments = []
+    for base in base_offsets(names, LOG):
+        path = f"{folder}/{file_name(base, LOG)}"
+        try:
+            segments.append(_scan(disk, path, base))
+        except FileNotFoundError:
+            continue  # retention of a running broker was faster
+        except OSError as error:
+            findings.append(_unreadable(path, error))
+    findings += _judge(segments, witness, folder)
+    findings += _indexes(disk, folder, names, segments)
+    findings += _snapshots(disk, folder, names)
+    findings += _kept_aside(disk, folder, names)
+    return findings
+
+
+def _witness(disk: Disk, folder: str) -> tuple[Witness | None, list[Finding]]:
+    path = f"{folder}/{WITNESS}"
+    data = _contents(disk, path)
+    if data is None:
+        return None, []
+    witness = decode_witness(data)
+    if witness is None and data.strip(b"\0"):
+        what = "the record of what is durable is damaged"
+        advice = "nothing to do: the next start checks the whole partition and writes it anew"
+        return None, [Finding(Kind.REBUILT, path, what, advice)]
+    return witness, []
+
+
+def _scan(disk: Disk, path: str, base_offset: int) -> _Scanned:
+    file = disk.open(path)
+    try:
+        size = file.size()
+        index = SparseIndex(base_offset)
+        damages = []
+        for found in walk(file, 0, size, base_offset, verify=True):
+            if isinstance(found, Damage):
+                damages.append(_without_padding(file, found))
+            else:
+                position, header = found
+                index.add(position, header.base_offset, header.size, header.next_offset, header.max_timestamp)
+        return _Scanned(base_offset, path, size, damages, index)
+    finally:
+        file.close()
+
+
+def _without_padding(file: File, damage: Damage) -> Damage:
+    is_padding = damage.next_offset is None and is_zero(file, damage.position, damage.end)
+    return damage._replace(reason="zero bytes that no batch was written to") if is_padding else damage
+
+
+def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> Iterator[Finding]:
+    """Damage and gaps, told apart by the durable point exactly as recovery does."""
+    if not segments:
+        if witness is not None and witness.offset > 0:
+            what = f"records up to offset {witness.offset} were acknowledged, but there is no log file"
+            yield Finding(Kind.MISSING, folder, what, _RESTORE, offset=0, next_offset=witness.offset)
+        return
+    proven = witness is not None and any(s.base_offset == witness.segment and s.size >= witness.position for s in segments)
+    due: int | None = None
+    for number, segment in enumerate(segments):
+        after = segments[number + 1] if number + 1 < len(segments) else None
+        if due is not None and segment.base_offset != due:
+            yield _gap(segment, due, tail=proven and _is_behind(segment, 0, witness))
+        for damage in segment.damages:
+            ends_all = damage.next_offset is None and after is None
+            tail = _is_behind(segment, damage.position, witness) if proven else ends_all
+            if damage.next_offset is None and after is not None:
+                damage = damage._replace(next_offset=after.base_offset)
+            yield _cut_at_start(segment, damage) if tail else _damaged(segment, damage, witness)
+        ends_damaged = bool(segment.damages) and segment.damages[-1].next_offset is None
+        due = None if ends_damaged else segment.index.next_offset
+        if proven and witness is not None:
+            yield from _behind_durable(segment, witness)
+    end = segments[-1].index.next_offset
+    if witness is not None and witness.offset > end and not segments[-1].damages:
+        what = f"records up to offset {witness.offset} were acknowledged, but the log ends at {end}"
+        yield Finding(Kind.MISSING, segments[-1].path, what, _RESTORE, segments[-1].size, None, end, witness.offset)
+
+
+_RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
+
+
+def _is_behind(segment: _Scanned, position: int, witness: Witness | None) -> bool:
+    """Whether a place lies at or behind the durable point: it was never acknowledged."""
+    return witness is not None and (segment.base_offset, position) >= (witness.segment, witness.position)
+
+
+def _gap(segment: _Scanned, due: int, *, tail: bool) -> Finding:
+    if tail:
+        what = f"a segment that does not follow offset {due}, behind everything acknowledged"
+        advice = f"nothing to do: the next start sets it aside as *{TORN}"
+        return Finding(Kind.UNACKNOWLEDGED, segment.path, what, advice, 0, segment.size, due, segment.base_offset)
+    what = f"offsets {due} to {segment.base_offset - 1} are missing before this file"
+    return Finding(Kind.MISSING, segment.path, what, _RESTORE, 0, 0, due, segment.base_offset)
+
+
+def _damaged(segment: _Scanned, damage: Damage, witness: Witness | None) -> Finding:
+    behind = damage.next_offset
+    if behind is None and witness is not None and witness.offset > damage.offset:
+        behind = witness.offset
+    lost = f"offsets {damage.offset} to {behind - 1}" if behind is not None else f"from offset {damage.offset} on"
+    onward = f"read on from offset {behind}" if behind is not None else "new records are stored behind it"
+    advice = f"restore these bytes from a backup; until then readers get an error there, and can {onward}"
+    if behind is None:
+        advice = f"restore these bytes from a backup; until then readers get an error there, and {onward}"
+    what = f"{damage.end - damage.position} bytes are no whole batch ({damage.reason}), {lost}"
+    return Finding(
+        Kind.DAMAGED, segment.path, what, advice, damage.position, damage.end, damage.offset, behind
+    )  # fmt: skip
+
+
+def _cut_at_start(segment: _Scanned, damage: Damage) -> Finding:
+    what = f"{damage.end - damage.position} bytes at the end are no whole batch ({damage.reason}); never acknowledged"
+    advice = f"nothing to do: the next start cuts them off, and keeps what is not zero beside the log as *{TORN}"
+    return Finding(
+        Kind.UNACKNOWLEDGED, segment.path, what, advice, damage.position, damage.end, damage.offset, damage.next_offset
+    )
+
+
+def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
+    """Whole batches behind the durable point: written, but nobody was told so."""
+    if segment.base_offset < witness.segment:
+        return
+    begin = witness.position if segment.base_offset == witness.segment else 0
+    offset = witness.offset if segment.base_offset == witness.segment else segment.base_offset
+    end = min([segment.size, *(d.position for d in segment.damages if d.position >= begin)])
+    if end > begin:
+        what = f"{end - begin} bytes of whole batches behind the last point known to be durable"
+        advice = "nothing to do: the next start keeps them and makes them durable"
+        yield Finding(
+            Kind.UNACKNOWLEDGED, segment.path, what, advice, begin, end, offset, segment.index.next_offset
+        )  # fmt: skip
+
+
+def _indexes(disk: Disk, folder: str, names: list[str], segments: list[_Scanned]) -> Iterator[Finding]:
+    scanned = {segment.base_offset: segment for segment in segments}
+    for base in base_offsets(names, INDEX):
+        path = f"{folder}/{file_name(base, INDEX)}"
+        data = _contents(disk, path)
+        segment = scanned.get(base)
+        if data is None or segment is None:
+            continue
+        index = decode_index(data, base)
+        if index is None:
+            yield Finding(Kind.REBUILT, path, "the index is damaged", _REBUILT)
+        elif index.covered > segment.size or (not segment.damages and not _agrees(index, segment.index)):
+            yield Finding(Kind.REBUILT, path, "the index does not agree with the log", f"remove it; {_REBUILT[15:]}")
+
+
+_REBUILT = "nothing to do: it is made again from the log, which alone is believed"
+
+
+def _agrees(saved: SparseIndex, made: SparseIndex) -> bool:
+    """Whether the saved index is a beginning of the one made from the log."""
+    entries = len(saved.offsets)
+    return saved.offsets == made.offsets[:entries] and saved.positions == made.positions[:entries]
+
+
+def _snapshots(disk: Disk, folder: str, names: list[str]) -> Iterator[Finding]:
+    for base in base_offsets(names, PRODUCERS):
+        path = f"{folder}/{file_name(base, PRODUCERS)}"
+        data = _contents(disk, path)
+        if data is not None and decode_snapshot(data, ProducerTable(1)) != base:
+            yield Finding(Kind.REBUILT, path, "the snapshot of producers is damaged", _REBUILT)
+
+
+def _kept_aside(disk: Disk, folder: str, names: list[str]) -> Iterator[Finding]:
+    for name in names:
+        if name.endswith(TORN):
+            path = f"{folder}/{name}"
+            size = len(_contents(disk, path) or b"")
+            what = f"{size} bytes that a start found behind everything acknowledged, and kept"
+            yield Finding(Kind.KEPT_ASIDE, path, what, "look into it if a producer misses records; else remove it")
+
+
+def _contents(disk: Disk, path: str) -> bytes | None:
+    try:
+        file = disk.open(path)
+    except FileNotFoundError:
+        return None
+    try:
+        return file.read(0, file.size())
+    finally:
+        file.close()
+
+
+def _unreadable(path: str, error: OSError) -> Finding:
+    advice = "look at the disk and its cables before anything else; restore the file from a backup"
+    return Finding(Kind.UNREADABLE, path, f"the disk does not give it ({error})", advice)

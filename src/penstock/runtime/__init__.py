@@ -1,0 +1,1 @@
+"""Where a node meets the world: event loop, disk, clock, syncs."""

@@ -1,0 +1,187 @@
+"""The real disk below a data folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.errors import ConfigError
+from penstock.ports import Buffer
+
+_IOV_MAX = 1024
+HANDLES_MAX = 4096
+
+_sync_fd = getattr(os, "fdatasync", os.fsync)
+
+
+class RealFile:
+    """A file opened when used. Its handle may be given up while nothing unsynced is in it."""
+
+    __slots__ = ("_disk", "_fd", "_is_closing", "_is_dirty", "_syncs", "full_path", "path")
+
+    def __init__(self, disk: RealDisk, path: str, fd: int) -> None:
+        self._disk = disk
+        self.path = path
+        self.full_path = disk.full_path(path)
+        self._fd = fd
+        self._is_dirty = False
+        self._is_closing = False
+        self._syncs = 0
+
+    def _handle(self) -> int:
+        if self._fd < 0:
+            self._fd = os.open(self.full_path, os.O_RDWR | os.O_CLOEXEC)
+            self._disk.opened(self)
+        return self._fd
+
+    @property
+    def can_give_up(self) -> bool:
+        return not self._is_dirty and self._syncs == 0
+
+    def give_up(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def size(self) -> int:
+        return os.fstat(self._handle()).st_size
+
+    def write(self, position: int, chunks: Sequence[Buffer]) -> None:
+        self._is_dirty = True
+        fd = self._handle()
+        pending = list(chunks)
+        while pending:
+            group = pending[:_IOV_MAX]
+            wanted = sum(map(len, group))
+            written = os.pwritev(fd, group, position)
+            position += written
+            if written == wanted:
+                del pending[: len(group)]
+            else:
+                pending = _without(pending, written)
+
+    def read(self, position: int, length: int) -> bytes:
+        data = os.pread(self._handle(), length, position)
+        while len(data) < length:
+            more = os.pread(self._fd, length - len(data), position + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def truncate(self, size: int) -> None:
+        self._is_dirty = True
+        os.ftruncate(self._handle(), size)
+
+    def begin_sync(self) -> None:
+        """Called by the loop before a thread syncs: from here on the handle stays open."""
+        self._handle()
+        self._is_dirty = False  # a write from here on makes it dirty again
+        self._syncs += 1
+
+    def run_sync(self) -> None:
+        """The sync itself, in any thread."""
+        _sync_fd(self._fd)
+
+    def end_sync(self) -> None:
+        """Called by the loop after a thread has synced."""
+        self._syncs -= 1
+        if self._is_closing and self._syncs == 0:
+            self.give_up()
+
+    def sync(self) -> None:
+        _sync_fd(self._handle())
+        self._is_dirty = False
+
+    def close(self) -> None:
+        """Let go of the handle, once the syncs under way have ended."""
+        self._is_closing = True
+        self._disk.closed(self)
+        if self._syncs == 0:
+            self.give_up()
+
+
+def _without(chunks: list[Buffer], written: int) -> list[Buffer]:
+    """What is left of `chunks` after a short write."""
+    for number, chunk in enumerate(chunks):
+        if written < len(chunk):
+            return [memoryview(chunk)[written:], *chunks[number + 1 :]]
+        written -= len(chunk)
+    return []
+
+
+class RealDisk:
+    """Paths are relative to `root`; clean handles beyond a limit are closed, the longest unused first."""
+
+    def __init__(self, root: str, handles_max: int = HANDLES_MAX) -> None:
+        self._root = root
+        self._handles_max = handles_max
+        self._open: OrderedDict[RealFile, None] = OrderedDict()
+
+    def full_path(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def opened(self, file: RealFile) -> None:
+        self._open[file] = None
+        if len(self._open) > self._handles_max:
+            for other in list(self._open)[: self._handles_max // 8]:
+                if other.can_give_up and other is not file:
+                    other.give_up()
+                    del self._open[other]
+
+    def closed(self, file: RealFile) -> None:
+        self._open.pop(file, None)
+
+    def _file(self, path: str, flags: int) -> RealFile:
+        fd = os.open(self.full_path(path), flags | os.O_RDWR | os.O_CLOEXEC, 0o640)
+        file = RealFile(self, path, fd)
+        self.opened(file)
+        return file
+
+    def open(self, path: str) -> RealFile:
+        return self._file(path, 0)
+
+    def create(self, path: str) -> RealFile:
+        return self._file(path, os.O_CREAT | os.O_TRUNC)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self.full_path(path))
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(os.listdir(self.full_path(folder)))
+
+    def make_folder(self, path: str) -> None:
+        os.makedirs(self.full_path(path), mode=0o750, exist_ok=True)
+
+    def remove(self, path: str) -> None:
+        Path(self.full_path(path)).unlink(missing_ok=True)
+
+    def remove_folder(self, path: str) -> None:
+        if self.exists(path):
+            shutil.rmtree(self.full_path(path))
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(self.full_path(old), self.full_path(new))
+
+    def sync_folder(self, path: str) -> None:
+        fd = os.open(self.full_path(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def lock_folder(root: str) -> int:
+    """Take the data folder for this process; ConfigError if another broker has it."""
+    os.makedirs(root, mode=0o750, exist_ok=True)
+    fd = os.open(f"{root}/lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o640)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise ConfigError(f"another broker is using {root}: stop it, or give this one another --data folder") from None
+    return fd

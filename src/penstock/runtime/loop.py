@@ -1,0 +1,342 @@
+"""The broker's event loop: sockets and syncs become events, effects become sends and syncs."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from penstock.broker.events import (
+    Close,
+    Connected,
+    Disconnected,
+    Drained,
+    Event,
+    Note,
+    Pause,
+    Received,
+    Reply,
+    Resume,
+    Sync,
+)
+from penstock.broker.node import Node
+from penstock.config import BrokerConfig
+from penstock.errors import PeerError
+from penstock.runtime.channel import Channel
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.http import HttpChannel
+from penstock.runtime.logs import log_line
+from penstock.runtime.syncing import SyncPool
+
+SCRATCH_BYTES = 1024 * 1024
+SCRATCH_LEAST = 128 * 1024
+SWEEP_MS = 1000
+IN, OUT = select.POLLIN, select.POLLOUT
+
+
+class Loop:
+    """Drives one node until `stop` is called."""
+
+    def __init__(self, node: Node, config: BrokerConfig, clock: SteadyClock, pool: SyncPool) -> None:
+        self._node = node
+        self._config = config
+        self._clock = clock
+        self._pool = pool
+        self._poller = select.epoll()
+        self._channels: dict[int, Channel] = {}
+        self._by_number: dict[int, Channel] = {}
+        self._https: dict[int, HttpChannel] = {}
+        self._listeners: dict[int, Callable[[], None]] = {}
+        self._sockets: list[socket.socket] = []
+        self._pending: list[Event] = []
+        self._next_number = 0
+        self._sweep_at_ms = 0
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._spare = socket.socket()
+        self._is_stopping = False
+        self._poller.register(pool.wake_fd, IN)
+        self._perform: dict[type, Callable[[Any], None]] = {
+            Reply: self._reply,
+            Sync: self._sync,
+            Close: self._close,
+            Pause: self._pause,
+            Resume: self._resume,
+            Note: self._note,
+        }
+
+    def listen(self, sock: socket.socket, *, http: bool = False) -> None:
+        sock.setblocking(False)
+        self._sockets.append(sock)
+        accept = self._accept_http if http else self._accept_client
+        self._listeners[sock.fileno()] = lambda: self._accept(sock, accept)
+        self._poller.register(sock.fileno(), IN)
+
+    def stop(self) -> None:
+        """Ask the loop to end; safe in a signal handler, whose wakeup ends the poll."""
+        self._is_stopping = True
+
+    def wake_on(self, fd: int) -> None:
+        """End a poll when this descriptor becomes readable (signals)."""
+        self._poller.register(fd, IN)
+
+    def run(self) -> None:
+        """Serve until stopped, then leave everything durable."""
+        while not self._is_stopping:
+            now_ms = self._clock.now_ms()
+            self._turn(0 if self._pending else max(0, self._next_wake_ms(now_ms) - now_ms))
+        self._finish()
+
+    def _next_wake_ms(self, now_ms: int) -> int:
+        deadline = self._node.next_deadline_ms
+        if self._channels or self._https:
+            if self._sweep_at_ms <= now_ms:
+                self._sweep(now_ms)
+            deadline = min(deadline, self._sweep_at_ms)
+        return deadline
+
+    def _turn(self, timeout_ms: int) -> None:
+        """One wake-up: all that is ready goes into one step."""
+        ready = self._poller.poll(timeout_ms / 1000)
+        now_ms = self._clock.now_ms()
+        events, self._pending = self._pending, []
+        used = 0
+        for fd, mask in ready:
+            channel = self._channels.get(fd)
+            if channel is None:
+                self._on_other(fd, mask, events)
+                continue
+            if mask & OUT:
+                self._send_more(channel, events)
+            if mask & ~OUT and fd in self._channels:
+                if SCRATCH_BYTES - used < SCRATCH_LEAST:
+                    self._step(events, now_ms)
+                    events, used = [], 0
+                used += self._receive(channel, self._scratch[used:], events, now_ms)
+        self._step(events, now_ms)
+
+    def _step(self, events: list[Event], now_ms: int) -> None:
+        perform = self._perform
+        for effect in self._node.step(events, now_ms):
+            perform[type(effect)](effect)
+
+    # In.
+
+    def _receive(self, channel: Channel, scratch: memoryview, events: list[Event], now_ms: int) -> int:
+        if channel.is_paused or channel.closing is not None:
+            self._drop(channel, events)  # a client that is not read wakes us only by an error or a hang-up
+            return 0
+        try:
+            frames, used = channel.receive(scratch, now_ms)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except (EOFError, OSError):
+            self._drop(channel, events)
+            return 0
+        except PeerError as error:
+            log_line("warning", "connection closed", peer=channel.peer, reason=str(error))
+            self._node.counters.closed_for("frame")
+            self._drop(channel, events)
+            return 0
+        number = channel.number
+        for frame in frames:
+            events.append(Received(number, frame))
+        if frames:
+            channel.frame_max = self._config.frame_bytes_max
+        return used
+
+    def _accept(self, listener: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
+        for _ in range(64):
+            try:
+                sock, address = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    self._refuse_one(listener)
+                    continue
+                return
+            sock.setblocking(False)
+            take(sock, f"{address[0]}:{address[1]}")
+
+    def _refuse_one(self, listener: socket.socket) -> None:
+        """No file handle left: use the spare one to tell the client, instead of leaving it hanging."""
+        self._spare.close()
+        with suppress(OSError):
+            listener.accept()[0].close()
+        self._spare = socket.socket()
+        self._node.counters.closed_for("no file handles")
+        log_line("error", "connection refused", reason="no file handles are left (ulimit -n)")
+
+    def _accept_client(self, sock: socket.socket, peer: str) -> None:
+        if len(self._channels) >= self._config.connections_max:
+            sock.close()
+            self._node.counters.closed_for("limit")
+            log_line("warning", "connection refused", peer=peer, reason="connections_max are open")
+            return
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._next_number += 1
+        now_ms = self._clock.now_ms()
+        channel = Channel(self._next_number, sock, peer, self._config.frame_bytes_max_first, now_ms)
+        self._channels[sock.fileno()] = channel
+        self._by_number[channel.number] = channel
+        self._poller.register(sock.fileno(), IN)
+        self._pending.append(Connected(channel.number, peer))
+
+    def _on_other(self, fd: int, mask: int, events: list[Event]) -> None:
+        if fd == self._pool.wake_fd:
+            events.extend(self._pool.collect())
+        elif fd in self._listeners:
+            self._listeners[fd]()
+        elif fd in self._https:
+            self._serve_http(fd)
+
+    # Out.
+
+    def _reply(self, effect: Reply) -> None:
+        number, chunks, is_large = effect
+        channel = self._by_number.get(number)
+        if channel is None:
+            return
+        if is_large:
+            channel.owes_drained = True
+        had_output = bool(channel.out)
+        try:
+            is_done = channel.send(chunks)
+        except OSError:
+            self._drop(channel, self._pending)
+            return
+        if not is_done:
+            if not had_output:
+                self._watch(channel)
+        elif channel.owes_drained:
+            channel.owes_drained = False
+            self._pending.append(Drained(number))
+
+    def _send_more(self, channel: Channel, events: list[Event]) -> None:
+        try:
+            if not channel.send_more():
+                return
+        except OSError:
+            self._drop(channel, events)
+            return
+        if channel.owes_drained:
+            channel.owes_drained = False
+            events.append(Drained(channel.number))
+        if channel.closing is not None:
+            self._drop(channel, events)
+        else:
+            self._watch(channel)
+
+    def _watch(self, channel: Channel) -> None:
+        wanted = 0 if channel.is_paused or channel.closing is not None else IN
+        self._poller.modify(channel.sock.fileno(), wanted | (OUT if channel.out else 0))
+
+    def _sync(self, effect: Sync) -> None:
+        self._pool.submit(effect)
+
+    def _close(self, effect: Close) -> None:
+        number, reason = effect
+        channel = self._by_number.get(number)
+        if channel is None:
+            return
+        log_line("warning", "connection closed", peer=channel.peer, reason=reason)
+        channel.closing = reason
+        if channel.out:
+            self._watch(channel)
+        else:
+            self._drop(channel, self._pending)
+
+    def _pause(self, effect: Pause) -> None:
+        self._set_paused(effect.connection, True)
+
+    def _resume(self, effect: Resume) -> None:
+        self._set_paused(effect.connection, False)
+
+    def _set_paused(self, number: int, is_paused: bool) -> None:
+        channel = self._by_number.get(number)
+        if channel is not None:
+            channel.is_paused = is_paused
+            self._watch(channel)
+
+    def _note(self, effect: Note) -> None:
+        log_line(effect.level, effect.event, **effect.details)
+
+    def _drop(self, channel: Channel, events: list[Event]) -> None:
+        if self._by_number.pop(channel.number, None) is None:
+            return
+        fd = channel.sock.fileno()
+        del self._channels[fd]
+        self._poller.unregister(fd)
+        channel.sock.close()
+        events.append(Disconnected(channel.number))
+
+    # HTTP for operators.
+
+    def _accept_http(self, sock: socket.socket, peer: str) -> None:
+        if len(self._https) >= 64:
+            sock.close()
+            return
+        self._https[sock.fileno()] = HttpChannel(sock, self._clock.now_ms())
+        self._poller.register(sock.fileno(), IN)
+
+    def _serve_http(self, fd: int) -> None:
+        channel = self._https[fd]
+        try:
+            if not channel.out and not channel.receive(self._node):
+                return
+            if not channel.send_more():
+                self._poller.modify(fd, OUT)
+                return
+        except (EOFError, OSError):
+            pass
+        self._drop_http(fd)
+
+    def _drop_http(self, fd: int) -> None:
+        channel = self._https.pop(fd)
+        self._poller.unregister(fd)
+        channel.sock.close()
+
+    # Time and the end.
+
+    def _sweep(self, now_ms: int) -> None:
+        """Close who takes too long over one request, or says nothing for too long."""
+        self._sweep_at_ms = now_ms + SWEEP_MS
+        limits = self._config
+        for channel in list(self._channels.values()):
+            if channel.is_paused:
+                continue
+            if channel.began_ms and now_ms - channel.began_ms > limits.request_deadline_ms:
+                self._expire(channel, "a request was not whole in time (request_deadline_ms)")
+            elif now_ms - channel.active_ms > limits.idle_ms_max:
+                self._expire(channel, "silent for too long (idle_ms_max)")
+        for fd, http in list(self._https.items()):
+            if now_ms - http.began_ms > limits.request_deadline_ms:
+                self._drop_http(fd)
+
+    def _expire(self, channel: Channel, reason: str) -> None:
+        log_line("info", "connection closed", peer=channel.peer, reason=reason)
+        self._node.counters.closed_for("deadline")
+        self._drop(channel, self._pending)
+
+    def _finish(self) -> None:
+        """Accept nothing more, make everything durable, answer who waits for that, and close."""
+        for sock in self._sockets:
+            self._poller.unregister(sock.fileno())
+            sock.close()
+        self._listeners.clear()
+        for channel in self._channels.values():
+            channel.is_paused = True
+            self._watch(channel)
+        for effect in self._node.sync_all():
+            self._perform[type(effect)](effect)
+        while self._node.is_syncing:
+            self._turn(1000)
+        for effect in self._node.step([], self._clock.now_ms()):
+            self._perform[type(effect)](effect)
+        for channel in list(self._channels.values()):
+            channel.sock.close()
+        self._pool.stop()
+        self._node.shut_down()
