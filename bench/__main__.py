@@ -1,0 +1,122 @@
+"""`python -m bench`: measure, print, and keep the last full table in docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.child import ROOT
+from bench.machine import describe_machine
+from bench.outcome import Outcome, outcomes, spread
+from bench.pace import QUICK, Pace
+from bench.page import write_page
+from bench.picture import draw
+from bench.rows import Row, chosen
+from bench.runner import run_rows
+from bench.scene import Scene, say
+from bench.statement import statement
+
+_PAGE = ROOT / "docs" / "benchmarks.md"
+_PICTURE = ROOT / "docs" / "benchmarks.png"
+
+
+def main() -> int:
+    """Measure what was asked for, or publish an earlier report."""
+    options = _options()
+    if options.publish is not None:
+        _publish(json.loads(options.publish.read_text("utf-8")))
+        return 0
+    rows = chosen(options.only)
+    if options.list:
+        print("\n".join(f"{row.name:28} {row.title}" for row in rows))
+        return 0
+    pace = QUICK if options.quick else Pace()
+    if options.rounds is not None:
+        pace = dataclasses.replace(pace, rounds=options.rounds)
+    report = _measure(rows, pace, options)
+    if options.json is not None:
+        options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    if options.only is None and not options.quick and not options.ours_only:
+        (ROOT / ".bench" / "last.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        _publish(report)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Our broker beside a warm Apache Kafka.")
+    parser.add_argument("--only", metavar="NAME[,NAME]", help="rows to measure, by name or beginning of a name")
+    parser.add_argument("--list", action="store_true", help="print the rows and stop")
+    parser.add_argument("--quick", action="store_true", help="short runs, one round, no warm-up rounds: a smoke test")
+    parser.add_argument("--ours-only", action="store_true", help="leave Kafka out, to tune our broker quickly")
+    parser.add_argument("--rounds", type=int, metavar="N", help="measured rounds of each trial")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    parser.add_argument("--data", type=Path, metavar="DIR", default=ROOT / ".bench", help="where both brokers write")
+    parser.add_argument("--publish", type=Path, metavar="FILE", help="write docs from an earlier report and stop")
+    return parser.parse_args()
+
+
+def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[str, Any]:
+    (ROOT / ".bench").mkdir(exist_ok=True)
+    folder = options.data.resolve() / "run"
+    folder.mkdir(parents=True, exist_ok=True)
+    _raise_file_limit()
+    machine = describe_machine(folder)
+    facts = statement(pace, machine)
+    scene = Scene(folder, pace)
+    try:
+        results = outcomes(rows, run_rows(scene, rows, options.ours_only))
+    finally:
+        scene.stop_brokers()
+        shutil.rmtree(folder, ignore_errors=True)
+    for fact in facts:
+        print(fact)
+    for result in results:
+        say(_remark(result))
+    for result in results:
+        print(result.line(), flush=True)
+    return {
+        "command": " ".join(["python -m bench", *sys.argv[1:]]),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": _commit(),
+        "machine": machine,
+        "statement": facts,
+        "rows": [result.to_json() for result in results],
+    }
+
+
+def _remark(result: Outcome) -> str:
+    verdict = {True: "reached", False: "MISSED", None: "stated"}[result.is_reached]
+    goal = "" if result.row.goal is None else f" (goal {result.row.goal})"
+    rounds = f"ours {spread(result.ours)}, Kafka {spread(result.kafka)} {result.row.unit}"
+    return f"{result.row.name}: {verdict}{goal}; {rounds}"
+
+
+def _raise_file_limit() -> None:
+    # Many partitions are many open files; brokers inherit the limit.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _publish(report: dict[str, Any]) -> None:
+    draw(report, _PICTURE)
+    write_page(_PAGE, report)
+    say(f"wrote {_PAGE.relative_to(ROOT)} and {_PICTURE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

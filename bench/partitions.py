@@ -1,0 +1,47 @@
+"""What many partitions cost a broker that has nothing to do."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from bench.process import cpu_seconds, resident_bytes
+from bench.scene import Scene, say
+from bench.start import started_at
+from bench.topics import create_topic, first_ack
+
+_TOPICS = 10  # Kafka's controller refuses more than 10,000 records a request, so one topic cannot have them all
+
+
+@dataclass(frozen=True)
+class PartitionsTrial:
+    """10,000 empty partitions in ten topics; the broker is stopped and started again."""
+
+    side: str
+
+    def run(self, scene: Scene) -> dict[str, float]:
+        """`create` and `start` in s (to the first ack), `cpu` idle in per cent of one core, `megabytes`."""
+        scene.stop_brokers()
+        node = scene.fresh_node(self.side)
+        node.start()
+        try:
+            begun = time.monotonic()
+            for number in range(_TOPICS):
+                create_topic(node.address, f"bench-many-{number}", scene.pace.partitions // _TOPICS)
+            create_s = time.monotonic() - begun
+            say(f"  {self.side}: partitions made in {create_s:.1f} s")
+            node.stop()
+            node.start()
+            start_s = first_ack(node.address, f"bench-many-{_TOPICS - 1}") - started_at(node)
+            time.sleep(scene.pace.idle_s)  # what a start leaves behind is not idling
+            cpu_before, begun = cpu_seconds(node.pid), time.monotonic()
+            time.sleep(scene.pace.idle_s)
+            cpu = (cpu_seconds(node.pid) - cpu_before) / (time.monotonic() - begun)
+            return {
+                "create": create_s,
+                "start": start_s,
+                "cpu": cpu * 100,
+                "megabytes": resident_bytes(node.pid) / 1e6,
+            }
+        finally:
+            node.stop()

@@ -1,0 +1,138 @@
+"""The table: what is compared with what, and what must be reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bench.consume import ConsumeTrial
+from bench.core import CoreTrial
+from bench.latency import LatencyTrial
+from bench.memory import MemoryTrial
+from bench.partitions import PartitionsTrial
+from bench.produce import ProduceTrial
+from bench.requests import RequestsTrial
+from bench.scene import FSYNC, KAFKA, NO_FSYNC, OURS, Scene
+from bench.start import StartTrial
+
+
+class Trial(Protocol):
+    """One measurement on one broker; equal trials are run once for all rows that use them."""
+
+    @property
+    def side(self) -> str: ...
+
+    def run(self, scene: Scene) -> dict[str, float]: ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """Two trials and the value of theirs that is compared. A goal is a ratio ours/Kafka, or a value where alone."""
+
+    name: str
+    title: str
+    unit: str
+    ours: Trial
+    kafka: Trial | None
+    value: str
+    more_is_better: bool = True
+    goal: float | None = None
+    stretch: float | None = None
+
+    def is_reached(self, measured: float) -> bool | None:
+        """Whether the goal is met by this ratio (or value, in a row without a peer); None without a goal."""
+        if self.goal is None:
+            return None
+        return measured >= self.goal if self.more_is_better else measured <= self.goal
+
+
+def _produce() -> list[Row]:
+    rows = []
+    for label, size in (("100B", 100), ("1KB", 1000)):
+        ours, ours_memory = ProduceTrial(OURS, size, FSYNC), ProduceTrial(OURS, size, NO_FSYNC)
+        kafka, kafka_fsync = ProduceTrial(KAFKA, size, NO_FSYNC), ProduceTrial(KAFKA, size, FSYNC)
+        ours_many, kafka_many = ProduceTrial(OURS, size, FSYNC, 64), ProduceTrial(KAFKA, size, FSYNC, 64)
+        unit = "records/s"
+        rows += [
+            Row(f"produce-{label}", f"produce {label}, ours after fsync, Kafka without", unit, ours, kafka, "rate",
+                goal=0.65, stretch=0.9),
+            Row(f"produce-{label}-fsync", f"produce {label}, both after fsync", unit, ours, kafka_fsync, "rate",
+                goal=1.8),
+            Row(f"produce-{label}-nofsync", f"produce {label}, neither with fsync", unit, ours_memory, kafka, "rate",
+                goal=1.1),
+            Row(f"produce-{label}-fsync-64p", f"produce {label}, both after fsync, 64 partitions", unit, ours_many,
+                kafka_many, "rate", goal=1.8),
+        ]  # fmt: skip
+    return rows
+
+
+def _consume() -> list[Row]:
+    rows = []
+    for label, size in (("100B", 100), ("1KB", 1000)):
+        for suffix, title, module, goal in (
+            ("", "consume", "bench.read_client", 1.0),
+            ("-raw", "fetch (a client that reads headers only)", "bench.read_raw", None),
+        ):
+            ours, kafka = (ConsumeTrial(side, size, module) for side in (OURS, KAFKA))
+            rows.append(
+                Row(f"consume-{label}{suffix}", f"{title} {label}", "records/s", ours, kafka, "rate", goal=goal)
+            )
+    return rows
+
+
+def _requests() -> list[Row]:
+    rows = []
+    for window, goal in ((1, 1.2), (20, 2.5)):
+        ours = RequestsTrial(OURS, window, FSYNC)
+        name, title = f"requests-{window}-inflight", f"one record a request, 50 connections, {window} in flight"
+        kafka, kafka_fsync = RequestsTrial(KAFKA, window, NO_FSYNC), RequestsTrial(KAFKA, window, FSYNC)
+        rows += [
+            Row(name, f"{title}, ours after fsync, Kafka without", "requests/s", ours, kafka, "rate", goal=goal),
+            Row(f"{name}-fsync", f"{title}, both after fsync", "requests/s", ours, kafka_fsync, "rate"),
+        ]
+    return rows
+
+
+def _latency() -> list[Row]:
+    ours, kafka = LatencyTrial(OURS, FSYNC), LatencyTrial(KAFKA, NO_FSYNC)
+    return [
+        Row(f"e2e-{name}", f"end to end at 1,000/s, {name}, ours after fsync, Kafka without", "ms", ours, kafka, key,
+            more_is_better=False, goal=goal)
+        for name, key, goal in (("p50", "p50", 1.5), ("p99", "p99", 2.0), ("p99.9", "p999", None))
+    ]  # fmt: skip
+
+
+def _costs() -> list[Row]:
+    def both(name: str, title: str, unit: str, pair: list[Trial], value: str, goal: float | None = None) -> Row:
+        return Row(name, title, unit, pair[0], pair[1], value, more_is_better=False, goal=goal)
+
+    memory: list[Trial] = [MemoryTrial(side) for side in (OURS, KAFKA)]
+    start: list[Trial] = [StartTrial(side) for side in (OURS, KAFKA)]
+    many: list[Trial] = [PartitionsTrial(side) for side in (OURS, KAFKA)]
+    core = "the pure core, a produce request"
+    return [
+        both("memory-after-load", "memory after the load", "MB", memory, "megabytes", 0.1),
+        both("start-to-ack", "start to first acknowledged record", "s", start, "seconds", 0.1),
+        Row("core-request-us", f"{core}, 50 a step", "us", CoreTrial(OURS), None, "us", False, 2.0),
+        Row("core-request-alone-us", f"{core}, alone in its step", "us", CoreTrial(OURS, 1), None, "us", False),
+        both("partitions-10000-create", "10,000 partitions: to make them", "s", many, "create"),
+        both("partitions-10000-start", "10,000 partitions: start to first ack", "s", many, "start"),
+        both("partitions-10000-idle-cpu", "10,000 partitions: idle, of one core", "%", many, "cpu"),
+        both("partitions-10000-memory", "10,000 partitions: memory", "MB", many, "megabytes"),
+    ]
+
+
+ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_costs()]
+
+
+def chosen(names: str | None) -> list[Row]:
+    """The rows of a comma-separated list, by name or beginning of a name; all without one."""
+    if names is None:
+        return ROWS
+    wanted = names.split(",")
+    unknown = [name for name in wanted if not any(row.name.startswith(name) for row in ROWS)]
+    if unknown:
+        raise SystemExit(f"no row is called {', '.join(unknown)}; there are: {', '.join(row.name for row in ROWS)}")
+    exact = {row.name for row in ROWS} & set(wanted)
+    begun = tuple(name for name in wanted if name not in exact)
+    return [row for row in ROWS if row.name in exact or (begun and row.name.startswith(begun))]
