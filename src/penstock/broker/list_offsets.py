@@ -54,7 +54,9 @@ def _look_up(
         return
     if found is not None:
         answer.timestamp, answer.offset = found
-        answer.leader_epoch = LEADER_EPOCH
+        # Versions before the fourth cannot say it, and what cannot be said is not encoded.
+        if call.header.api_version >= 4:
+            answer.leader_epoch = LEADER_EPOCH
 
 
 def _find(log: Log, timestamp: int) -> tuple[int, int] | None:
