@@ -53,7 +53,7 @@ class _Scanned(NamedTuple):
     path: str
     size: int
     damages: list[Damage]
-    index: SparseIndex
+    rebuilt: SparseIndex
 
 
 def inspect_partition(disk: Disk, folder: str) -> list[Finding]:
@@ -119,7 +119,7 @@ def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> It
             what = f"records up to offset {witness.offset} were acknowledged, but there is no log file"
             yield Finding(Kind.MISSING, folder, what, _RESTORE, offset=0, next_offset=witness.offset)
         return
-    proven = witness is not None and any(s.base_offset == witness.segment and s.size >= witness.position for s in segments)
+    proven = witness is not None and any(_holds(segment, witness) for segment in segments)
     due: int | None = None
     for number, segment in enumerate(segments):
         after = segments[number + 1] if number + 1 < len(segments) else None
@@ -130,18 +130,22 @@ def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> It
             tail = _is_behind(segment, damage.position, witness) if proven else ends_all
             if damage.next_offset is None and after is not None:
                 damage = damage._replace(next_offset=after.base_offset)
-            yield _cut_at_start(segment, damage) if tail else _damaged(segment, damage, witness)
+            yield _cut_at_start(segment, damage, proven) if tail else _damaged(segment, damage, witness)
         ends_damaged = bool(segment.damages) and segment.damages[-1].next_offset is None
-        due = None if ends_damaged else segment.index.next_offset
+        due = None if ends_damaged else segment.rebuilt.next_offset
         if proven and witness is not None:
             yield from _behind_durable(segment, witness)
-    end = segments[-1].index.next_offset
+    end = segments[-1].rebuilt.next_offset
     if witness is not None and witness.offset > end and not segments[-1].damages:
         what = f"records up to offset {witness.offset} were acknowledged, but the log ends at {end}"
         yield Finding(Kind.MISSING, segments[-1].path, what, _RESTORE, segments[-1].size, None, end, witness.offset)
 
 
 _RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
+
+
+def _holds(segment: _Scanned, witness: Witness) -> bool:
+    return segment.base_offset == witness.segment and segment.size >= witness.position
 
 
 def _is_behind(segment: _Scanned, position: int, witness: Witness | None) -> bool:
@@ -163,18 +167,15 @@ def _damaged(segment: _Scanned, damage: Damage, witness: Witness | None) -> Find
     if behind is None and witness is not None and witness.offset > damage.offset:
         behind = witness.offset
     lost = f"offsets {damage.offset} to {behind - 1}" if behind is not None else f"from offset {damage.offset} on"
-    onward = f"read on from offset {behind}" if behind is not None else "new records are stored behind it"
-    advice = f"restore these bytes from a backup; until then readers get an error there, and can {onward}"
-    if behind is None:
-        advice = f"restore these bytes from a backup; until then readers get an error there, and {onward}"
+    onward = f"can read on from offset {behind}" if behind is not None else "find new records behind it"
+    advice = f"restore these bytes from a backup; until then readers get an error there, and {onward}"
     what = f"{damage.end - damage.position} bytes are no whole batch ({damage.reason}), {lost}"
-    return Finding(
-        Kind.DAMAGED, segment.path, what, advice, damage.position, damage.end, damage.offset, behind
-    )  # fmt: skip
+    return Finding(Kind.DAMAGED, segment.path, what, advice, damage.position, damage.end, damage.offset, behind)
 
 
-def _cut_at_start(segment: _Scanned, damage: Damage) -> Finding:
-    what = f"{damage.end - damage.position} bytes at the end are no whole batch ({damage.reason}); never acknowledged"
+def _cut_at_start(segment: _Scanned, damage: Damage, proven: bool) -> Finding:
+    known = "never acknowledged" if proven else "with nothing behind them"
+    what = f"{damage.end - damage.position} bytes at the end are no whole batch ({damage.reason}), {known}"
     advice = f"nothing to do: the next start cuts them off, and keeps what is not zero beside the log as *{TORN}"
     return Finding(
         Kind.UNACKNOWLEDGED, segment.path, what, advice, damage.position, damage.end, damage.offset, damage.next_offset
@@ -187,13 +188,12 @@ def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
         return
     begin = witness.position if segment.base_offset == witness.segment else 0
     offset = witness.offset if segment.base_offset == witness.segment else segment.base_offset
-    end = min([segment.size, *(d.position for d in segment.damages if d.position >= begin)])
+    torn = next((damage for damage in segment.damages if damage.position >= begin), None)
+    end, next_offset = (torn.position, torn.offset) if torn else (segment.size, segment.rebuilt.next_offset)
     if end > begin:
         what = f"{end - begin} bytes of whole batches behind the last point known to be durable"
         advice = "nothing to do: the next start keeps them and makes them durable"
-        yield Finding(
-            Kind.UNACKNOWLEDGED, segment.path, what, advice, begin, end, offset, segment.index.next_offset
-        )  # fmt: skip
+        yield Finding(Kind.UNACKNOWLEDGED, segment.path, what, advice, begin, end, offset, next_offset)
 
 
 def _indexes(disk: Disk, folder: str, names: list[str], segments: list[_Scanned]) -> Iterator[Finding]:
@@ -207,11 +207,12 @@ def _indexes(disk: Disk, folder: str, names: list[str], segments: list[_Scanned]
         index = decode_index(data, base)
         if index is None:
             yield Finding(Kind.REBUILT, path, "the index is damaged", _REBUILT)
-        elif index.covered > segment.size or (not segment.damages and not _agrees(index, segment.index)):
-            yield Finding(Kind.REBUILT, path, "the index does not agree with the log", f"remove it; {_REBUILT[15:]}")
+        elif index.covered > segment.size or (not segment.damages and not _agrees(index, segment.rebuilt)):
+            yield Finding(Kind.REBUILT, path, "the index does not agree with the log", _REMADE)
 
 
 _REBUILT = "nothing to do: it is made again from the log, which alone is believed"
+_REMADE = "remove it while no broker runs: it is made again from the log, which alone is believed"
 
 
 def _agrees(saved: SparseIndex, made: SparseIndex) -> bool:

@@ -1,0 +1,19 @@
+"""HOST:PORT as people write it."""
+
+from __future__ import annotations
+
+PORT_MAX = 65535
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """('127.0.0.1', 9092) from '127.0.0.1:9092', ('::1', 9092) from '[::1]:9092'; ValueError says what is wrong."""
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"an IPv6 address stands in brackets, as in [::1]:9092, not {text!r}")
+    if not colon or not host:
+        raise ValueError(f"an address is HOST:PORT, as in 127.0.0.1:9092, not {text!r}")
+    if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+        raise ValueError(f"a port is a number up to {PORT_MAX}, not {port!r}")
+    return host, int(port)

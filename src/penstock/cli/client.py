@@ -1,0 +1,111 @@
+"""What the commands that talk to a broker share: its address, a connection, and errors in our words."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.address import parse_address
+from penstock.cli.settings import ADDRESS_VARIABLE
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+
+ANSWER_TIMEOUT_S = 15.0
+_REACH_TIMEOUT_S = 5.0
+
+broker_option = click.option(
+    "--broker",
+    metavar="HOST:PORT",
+    envvar=ADDRESS_VARIABLE,
+    default="127.0.0.1:9092",
+    show_default=True,
+    show_envvar=True,
+    help="A broker, ours or Apache Kafka's; several with commas.",
+)
+
+
+def reach(addresses: str) -> dict[str, Any]:
+    """Settings of a client for these brokers, once one of them was seen to listen."""
+    try:
+        known = [parse_address(address.strip()) for address in addresses.split(",")]
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), param_hint="--broker") from None
+    refused = ""
+    for address in known:
+        try:
+            # The client library retries for ever and tells nobody; a plain connection answers at once.
+            socket.create_connection(address, timeout=_REACH_TIMEOUT_S).close()
+        except OSError as error:
+            refused = error.strerror or str(error)
+        else:
+            return {"bootstrap.servers": addresses, "client.id": "penstock", "log_level": 0, "error_cb": _ignore}
+    raise PenstockError(
+        f"no broker answers at {addresses} ({refused.lower()}): start one with 'penstock broker', or name another with "
+        f"--broker or {ADDRESS_VARIABLE}"
+    )
+
+
+def admin(addresses: str) -> AdminClient:
+    """A client for topics and their settings."""
+    settings = reach(addresses)
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(settings)
+
+
+def admin_module() -> Any:
+    """confluent_kafka.admin, whose re-exported names carry no types."""
+    return importlib.import_module("confluent_kafka.admin")
+
+
+def answer(future: Future[Any], topic: str) -> Any:
+    """What the broker answered about `topic`; PenstockError with its reason."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    try:
+        return future.result(ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise no_topic(topic) from None
+        raise PenstockError(f"{topic}: {reason(error)}") from None
+    except TimeoutError:
+        raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
+
+
+def reason(error: KafkaException | KafkaError) -> str:
+    """A failure of the client or the broker as a sentence that begins small."""
+    from confluent_kafka import KafkaException
+
+    fault = error.args[0] if isinstance(error, KafkaException) and error.args else error
+    code = fault.name() if hasattr(fault, "name") else ""
+    text = (fault.str() if hasattr(fault, "str") else str(fault)).removeprefix("Local: ").removeprefix("Broker: ")
+    if code in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT"):
+        return f"the broker did not answer in time ({text}): look whether it runs, then try again"
+    return f"{text.rstrip('.')} ({code})" if code and not code.startswith("_") else text
+
+
+def no_topic(name: str) -> PenstockError:
+    """The error for a topic that is not there."""
+    return PenstockError(f"there is no topic {name}: 'penstock topics list' shows what there is")
+
+
+def setting_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
+    """{'k': 'v'} from ('k=v',)."""
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint=option)
+        found[name] = value
+    return found
+
+
+def _ignore(_: KafkaError) -> None:
+    """Troubles of a connection are told by the call that they delay."""

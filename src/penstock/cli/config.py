@@ -1,0 +1,102 @@
+"""`penstock config`: the settings in force, where each came from, and what it is for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from penstock.cli.output import json_option, print_facts, print_json
+from penstock.cli.settings import load_config
+from penstock.config import TOPIC_SETTINGS, BrokerConfig, hint
+from penstock.errors import ConfigError
+
+
+@click.group("config")
+def command() -> None:
+    """Show the settings in force, and explain them."""
+
+
+@command.command("show")
+@click.option("--origin", is_flag=True, help="Say where each setting came from.")
+@json_option
+def show(origin: bool, as_json: bool) -> None:
+    """Print the settings in force in this folder, as penstock.toml would have them."""
+    config, origins = load_config(Path.cwd(), os.environ, {})
+    values = dataclasses.asdict(config)
+    if as_json:
+        told = {n: {"value": v, "origin": origins[n]} for n, v in values.items()} if origin else values
+        print_json({"broker": told})
+        return
+    names = max(map(len, values))
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+    width = max(map(len, texts.values()))
+    click.echo("[broker]")
+    for name, text in texts.items():
+        line = f"{name:<{names}} = {text}"
+        click.echo(f"{name:<{names}} = {text:<{width}}  # {origins[name]}" if origin else line)
+
+
+@command.command("explain")
+@click.argument("name", required=False)
+@json_option
+def explain(name: str | None, as_json: bool) -> None:
+    """Say what a setting is for, its default and its bounds; without NAME: all of them."""
+    known = {setting["name"]: setting for setting in explanations()}
+    if name is not None:
+        wanted = name.removeprefix("broker.")
+        if wanted not in known:
+            raise ConfigError(f"there is no setting {name}{hint(wanted, known)}")
+        known = {wanted: known[wanted]}
+    if as_json:
+        print_json(list(known.values()))
+        return
+    for number, setting in enumerate(known.values()):
+        if number:
+            click.echo()
+        click.echo(setting["name"])
+        print_facts([(key.replace("_", " "), _text(value)) for key, value in _told(setting)], indent="  ")
+
+
+def explanations() -> Iterator[dict[str, Any]]:
+    """Every setting: of the broker by its name in [broker], of topics by Kafka's name."""
+    for field in dataclasses.fields(BrokerConfig):
+        yield {
+            "name": field.name,
+            "of": "broker",
+            "default": field.default,
+            "at_least": field.metadata["at_least"],
+            "at_most": field.metadata["at_most"],
+            "one_of": None,
+            "reason": field.metadata["reason"],
+            "variable": f"PENSTOCK_BROKER_{field.name.upper()}",
+        }
+    for setting in TOPIC_SETTINGS.values():
+        is_number = setting.kind in ("int", "long") and not setting.choices
+        yield {
+            "name": setting.name,
+            "of": "topic",
+            "default": setting.default,
+            "at_least": setting.at_least if is_number else None,
+            "at_most": None,
+            "one_of": list(setting.choices) or None,
+            "reason": setting.doc,
+            "variable": None,
+        }
+
+
+def _told(setting: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, value) for key, value in setting.items() if key != "name" and value is not None)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return " or ".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "empty" if value == "" else str(value)

@@ -1,0 +1,147 @@
+"""`penstock consume`: prints records as they become readable."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.client import broker_option, reach, reason
+from penstock.cli.output import json_option, print_json
+from penstock.cli.records_text import SHOWN, Shown, as_json, as_line
+from penstock.cli.starting import Range, parse_from, partitions_of, ranges
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError
+
+_WAIT_S = 0.2  # how long an interruption may wait for the client library
+
+
+@click.command("consume")
+@click.argument("topic")
+@click.option(
+    "--from",
+    "begin",
+    default="beginning",
+    show_default=True,
+    metavar="WHERE",
+    help="beginning, end, an offset (-5: the last five), or a time (ISO 8601).",
+)
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Read this partition only.")
+@click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")
+@click.option("--until-end", is_flag=True, help="Stop at what was the end when the command began.")
+@click.option("--show", default="", metavar="NAMES", help=f"Also print these, with commas: {', '.join(SHOWN)}.")
+@json_option
+@broker_option
+def command(
+    topic: str,
+    begin: str,
+    partition: int | None,
+    records_max: int | None,
+    until_end: bool,
+    show: str,
+    as_json: bool,
+    broker: str,
+) -> None:
+    """Print the records of TOPIC, one a line, until Ctrl-C.
+
+    Bytes that are not printable text are shown escaped. With --json each line is a whole record, and a key or value
+    that is not UTF-8 stands there as {"base64": "..."}.
+    """
+    try:
+        where = parse_from(begin)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), param_hint="--from") from None
+    shown = _columns(show)
+    settings = reach(broker) | {
+        "group.id": "penstock-consume",  # the library wants one; partitions are assigned, nothing is committed
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "error_cb": _tell_outage,
+    }
+    from confluent_kafka import Consumer
+
+    consumer = Consumer(settings)
+    stop = _stop_on_signals()
+    try:
+        parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)
+        for record in _records(consumer, topic, parts, until_end, stop, records_max):
+            _print(record, shown, as_json)
+    finally:
+        consumer.close()
+
+
+def _print(record: Shown, shown: list[str], in_json: bool) -> None:
+    if in_json:
+        print_json(as_json(record), compact=True)
+    else:
+        sys.stdout.write(as_line(record, shown) + "\n")
+
+
+def _columns(show: str) -> list[str]:
+    names = [name.strip() for name in show.split(",") if name.strip()]
+    for name in names:
+        if name not in SHOWN:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(SHOWN)}", param_hint="--show")
+    return names
+
+
+def _stop_on_signals() -> Callable[[], bool]:
+    stopped: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda which, _: stopped.append(which))
+    return lambda: bool(stopped)
+
+
+def _records(
+    consumer: Consumer, topic: str, parts: list[Range], until_end: bool, stop: Callable[[], bool], limit: int | None
+) -> Iterator[Shown]:
+    from confluent_kafka import TopicPartition
+
+    ends = {part.partition: part.end for part in parts if not until_end or part.start < part.end}
+    consumer.assign([TopicPartition(topic, part.partition, part.start) for part in parts if part.partition in ends])
+    given = 0
+    while ends and not stop() and (limit is None or given < limit):
+        message = consumer.poll(0)
+        if message is None:
+            sys.stdout.flush()  # nothing waits: whoever reads along sees everything so far
+            message = consumer.poll(_WAIT_S)
+        if message is None:
+            continue
+        partition, offset = int(message.partition() or 0), int(message.offset() or 0)
+        if (error := message.error()) is not None:
+            if error.name() != "_PARTITION_EOF":
+                raise PenstockError(f"reading partition {partition} of {topic} failed: {reason(error)}")
+            if until_end:
+                ends.pop(partition, None)
+            continue
+        if until_end and offset >= ends.get(partition, 0):
+            ends.pop(partition, None)
+            continue
+        yield _shown(message)
+        given += 1
+        if until_end and offset + 1 >= ends[partition]:
+            ends.pop(partition)
+
+
+def _shown(message: Any) -> Shown:
+    kind, stamp = message.timestamp()
+    return Shown(
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp_ms=stamp if kind else None,
+        key=message.key(),
+        value=message.value(),
+        headers=message.headers() or [],
+    )
+
+
+def _tell_outage(error: KafkaError) -> None:
+    if error.name() == "_ALL_BROKERS_DOWN":
+        click.echo("penstock: no broker answers; waiting until one does.", err=True)

@@ -1,0 +1,41 @@
+"""How data is printed: aligned for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def print_json(data: Any, *, compact: bool = False) -> None:
+    """One document; `compact` keeps it on one line."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=None if compact else 2))
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as they need; numbers stand to the right."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
+    right = [bool(rows) and all(isinstance(row[at], int) for row in rows) for at in range(len(head))]
+    for line in [list(head), *texts]:
+        cells = [
+            text.rjust(width) if is_number else text.ljust(width)
+            for text, width, is_number in zip(line, widths, right, strict=True)
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def print_facts(facts: Sequence[tuple[str, object]], indent: str = "") -> None:
+    """Names and values, one a line, the values below each other."""
+    width = max((len(name) for name, _ in facts), default=0)
+    for name, value in facts:
+        click.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())
+
+
+def count(number: int, noun: str) -> str:
+    """'1 record', '2 records'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,143 @@
+"""`penstock produce`: records from lines, acknowledged before the command says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from penstock.cli.client import broker_option, reach, reason, setting_pairs
+from penstock.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class Given(NamedTuple):
+    """One record as it was given, where, and why it cannot be sent."""
+
+    where: str
+    key: bytes | None
+    value: bytes
+    fault: str | None = None
+
+
+class Tally:
+    """What became of the records."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.acknowledged = 0
+        self.failed = 0
+        self._as_json = as_json
+
+    def on_delivery(self, where: str, fault: KafkaError | None, message: Message) -> None:
+        if fault is not None:
+            self.fail(where, reason(fault))
+            return
+        self.acknowledged += 1
+        if self._as_json:
+            told = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
+            print_json(told, compact=True)
+
+    def fail(self, where: str, why: str) -> None:
+        self.failed += 1
+        click.echo(f"penstock: {where} was not acknowledged: {why}.", err=True)
+
+
+@click.command("produce")
+@click.argument("topic")
+@click.option("--value", "values", multiple=True, metavar="TEXT", help="A record, instead of lines; repeat for more.")
+@click.option("--key", metavar="TEXT", help="The key of every record.")
+@click.option("--key-separator", metavar="TEXT", help="What stands between key and value in each line.")
+@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Write to this partition only.")
+@click.option("--compression", type=click.Choice(CODECS), default="none", show_default=True)
+@click.option(
+    "--acks",
+    type=click.Choice(["all", "1", "0"]),
+    default="all",
+    show_default=True,
+    help="all: each record once and in order; 1 and 0 give that up.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, metavar="SECONDS", show_default=True,
+              help="Give a record up after this long.")  # fmt: skip
+@json_option
+@broker_option
+def command(
+    topic: str, values: tuple[str, ...], key: str | None, key_separator: str | None, headers: tuple[str, ...],
+    partition: int | None, compression: str, acks: str, timeout: float, as_json: bool, broker: str,
+) -> int:  # fmt: skip
+    """Write records to TOPIC, one for each line of standard input.
+
+    Says on standard error how many were acknowledged; with --json also prints where each one stands.
+    """
+    if key is not None and key_separator is not None:
+        raise click.UsageError("--key and --key-separator exclude each other")
+    if key_separator == "":
+        raise click.BadParameter("it cannot be empty", param_hint="--key-separator")
+    fixed: dict[str, Any] = {"headers": [(n, v.encode()) for n, v in setting_pairs(headers, "--header").items()]}
+    if partition is not None:
+        fixed["partition"] = partition
+    settings = reach(broker) | {
+        "acks": acks,
+        "enable.idempotence": acks == "all",
+        "compression.type": compression,
+        "message.timeout.ms": int(timeout * 1000),
+        "partitioner": "murmur2_random",  # as Java's clients: a key has one partition, whoever writes it
+    }
+    from confluent_kafka import Producer
+
+    tally = Tally(as_json)
+    producer = Producer(settings)
+    try:
+        _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
+    except KeyboardInterrupt:
+        click.echo("penstock: interrupted; waiting for what was sent.", err=True)
+    producer.flush()
+    told = f"{tally.acknowledged} {'acknowledged' if acks != '0' else 'sent, acknowledged by nobody'}"
+    click.echo(told + (f", {tally.failed} failed" if tally.failed else ""), err=True)
+    return 1 if tally.failed else 0
+
+
+def given_records(values: tuple[str, ...], key: str | None, separator: str | None) -> Iterator[Given]:
+    """The records from --value or standard input."""
+    lines: Iterator[bytes] = iter([value.encode() for value in values]) if values else _lines()
+    noun = "value" if values else "line"
+    shared = None if key is None else key.encode()
+    for number, line in enumerate(lines, start=1):
+        where = f"{noun} {number}"
+        if separator is None:
+            yield Given(where, shared, line)
+            continue
+        own, found, value = line.partition(separator.encode())
+        yield Given(where, own, value, None if found else f"it has no {separator!r} between key and value")
+
+
+def _lines() -> Iterator[bytes]:
+    for line in sys.stdin.buffer:
+        yield line[:-1] if line.endswith(b"\n") else line
+
+
+def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[str, Any], tally: Tally) -> None:
+    from confluent_kafka import KafkaException
+
+    for where, key, value, fault in records:
+        if fault is not None:
+            tally.fail(where, fault)
+            continue
+        on_delivery = partial(tally.on_delivery, where)
+        while True:
+            try:
+                producer.produce(topic, value, key, on_delivery=on_delivery, **fixed)
+            except BufferError:
+                producer.poll(1)  # the queue of the client is full: let some of it leave
+                continue
+            except KafkaException as error:
+                tally.fail(where, reason(error))
+            break
+        producer.poll(0)

@@ -1,0 +1,84 @@
+"""Where `penstock consume` begins, and where the end was when it began."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.cli.client import ANSWER_TIMEOUT_S, no_topic, reason
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+BEGINNING, END = "beginning", "end"
+
+
+class Range(NamedTuple):
+    """Offsets of one partition: where to start, and the end at that moment."""
+
+    partition: int
+    start: int
+    end: int
+
+
+def parse_from(text: str) -> str | int | datetime:
+    """'beginning', 'end', an offset (negative: from the end), or a moment; ValueError says what is wrong."""
+    if text in (BEGINNING, END):
+        return text
+    if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is neither 'beginning' nor 'end', an offset like 42 or -5, or a time like 2026-11-16T12:00:00Z"
+        ) from None
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+def ranges(consumer: Consumer, topic: str, partitions: list[int], begin: str | int | datetime) -> list[Range]:
+    """The range of each partition; PenstockError when an offset lies outside."""
+    from confluent_kafka import TopicPartition
+
+    places = [TopicPartition(topic, partition) for partition in partitions]
+    bounds = {
+        place.partition: consumer.get_watermark_offsets(place, timeout=ANSWER_TIMEOUT_S) or (0, 0) for place in places
+    }
+    if isinstance(begin, datetime):
+        stamp = int(begin.astimezone(UTC).timestamp() * 1000)
+        asked = [TopicPartition(topic, partition, stamp) for partition in partitions]
+        found = {p.partition: p.offset for p in consumer.offsets_for_times(asked, timeout=ANSWER_TIMEOUT_S)}
+        # No record is that young: the answer is a negative number that means the end.
+        return [Range(p, found[p] if found[p] >= 0 else high, max(high, found[p])) for p, (_, high) in bounds.items()]
+    return [Range(p, _start(topic, p, begin, low, high), high) for p, (low, high) in bounds.items()]
+
+
+def _start(topic: str, partition: int, begin: str | int, low: int, high: int) -> int:
+    if begin == BEGINNING:
+        return low
+    if begin == END:
+        return high
+    offset = int(begin)
+    if offset < 0:
+        return max(low, high + offset)
+    if not low <= offset <= high:
+        raise PenstockError(
+            f"partition {partition} of {topic} holds offsets {low} to {high}, and {offset} is outside: "
+            "use --from beginning, or --partition to name another"
+        )
+    return offset
+
+
+def partitions_of(consumer: Consumer, topic: str, wanted: int | None) -> list[int]:
+    """The partitions to read; PenstockError when there is no such topic or partition."""
+    found = consumer.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic]
+    if found.error is not None:
+        if found.error.name() == "UNKNOWN_TOPIC_OR_PART":
+            raise no_topic(topic)
+        raise PenstockError(f"{topic}: {reason(found.error)}")
+    if wanted is None:
+        return sorted(found.partitions)
+    if wanted not in found.partitions:
+        raise PenstockError(f"{topic} has no partition {wanted}, only 0 to {len(found.partitions) - 1}")
+    return [wanted]

@@ -1,0 +1,95 @@
+"""A whole data folder, read offline: the metadata log, then every partition, by topic name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.broker.catalog import Catalog
+from penstock.broker.changes import decode_change
+from penstock.errors import PeerError, StorageError
+from penstock.log.inspect import Finding, Kind, inspect_partition
+from penstock.log.layout import LOG, META_FOLDER, TOPICS_FOLDER, base_offsets, file_name, partition_folder
+from penstock.log.scan import Damage, walk
+from penstock.ports import Disk
+from penstock.records.record import decode_records
+
+
+class Surveyed(NamedTuple):
+    """One log of the folder; `topic` is None for the metadata log and for what nobody knows."""
+
+    topic: str | None
+    partition: int | None
+    folder: str
+    findings: list[Finding]
+
+    @property
+    def title(self) -> str:
+        if self.topic is not None:
+            return f"{self.topic}, partition {self.partition}"
+        return "metadata" if self.folder == META_FOLDER else self.folder
+
+
+def survey(disk: Disk) -> Iterator[Surveyed]:
+    """Every log below the data folder, the metadata log first."""
+    catalog = Catalog()
+    findings = inspect_partition(disk, META_FOLDER)
+    findings += _replay(disk, catalog)
+    yield Surveyed(None, None, META_FOLDER, findings)
+    for name in sorted(catalog.topics):
+        topic = catalog.topics[name]
+        for partition in range(topic.partitions):
+            folder = partition_folder(topic.topic_id, partition)
+            yield Surveyed(name, partition, folder, _inspect(disk, folder))
+    for folder in _unknown_folders(disk, catalog):
+        what = "no topic in the metadata log owns this folder"
+        advice = "keep it if the metadata log is damaged: the records in it are readable; else remove it"
+        yield Surveyed(None, None, folder, [Finding(Kind.KEPT_ASIDE, folder, what, advice), *_inspect(disk, folder)])
+
+
+def _inspect(disk: Disk, folder: str) -> list[Finding]:
+    try:
+        return inspect_partition(disk, folder)
+    except FileNotFoundError:
+        advice = "restore it from a backup, or delete the topic"
+        return [Finding(Kind.MISSING, folder, "the folder of this partition is gone", advice)]
+    except OSError as error:
+        advice = "look at the disk and its cables before anything else; restore the folder from a backup"
+        return [Finding(Kind.UNREADABLE, folder, f"the disk does not give it ({error})", advice)]
+
+
+def _replay(disk: Disk, catalog: Catalog) -> Iterator[Finding]:
+    """Fill the catalog with every change that can be read; damaged batches were found before."""
+    for base in base_offsets(disk.names(META_FOLDER), LOG):
+        file = disk.open(f"{META_FOLDER}/{file_name(base, LOG)}")
+        try:
+            for found in walk(file, 0, file.size(), base, verify=True):
+                if isinstance(found, Damage):
+                    continue
+                position, header = found
+                try:
+                    for record in decode_records(file.read(position, header.size)):
+                        catalog.replay_(decode_change(record.value or b""))
+                except (PeerError, StorageError) as error:
+                    advice = "use a Penstock at least as new as the one that wrote it, or restore it from a backup"
+                    end, offset, behind = position + header.size, header.base_offset, header.next_offset
+                    yield Finding(Kind.DAMAGED, file.path, str(error), advice, position, end, offset, behind)
+        finally:
+            file.close()
+
+
+def _unknown_folders(disk: Disk, catalog: Catalog) -> Iterator[str]:
+    if not disk.exists(TOPICS_FOLDER):
+        return
+    for name in disk.names(TOPICS_FOLDER):
+        try:
+            topic_id = UUID(name)
+        except ValueError:
+            continue
+        if catalog.by_id(topic_id) is not None or topic_id in catalog.deleted:
+            continue
+        for partition in disk.names(f"{TOPICS_FOLDER}/{name}"):
+            folder = f"{TOPICS_FOLDER}/{name}/{partition}"
+            if base_offsets(disk.names(folder), LOG):
+                yield folder
