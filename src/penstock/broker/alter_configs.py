@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.broker.call import Call, fail
+from penstock.broker.catalog import name_fault
 from penstock.broker.changes import Change, TopicConfigured
 from penstock.broker.describe_configs import TOPIC
 from penstock.config import TOPIC_SETTINGS, hint, topic_faults
@@ -46,18 +47,25 @@ def _plan(call: Call, resource: AlterConfigsResource) -> TopicConfigured | Refus
         return ErrorCode.INVALID_REQUEST, "only topic settings change at run time; the node's are in penstock.toml"
     topic = call.node.catalog.topics.get(resource.resource_name)
     if topic is None:
+        if fault := name_fault(resource.resource_name):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, fault
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic"
+    if len({change.name for change in resource.configs}) < len(resource.configs):
+        return ErrorCode.INVALID_REQUEST, "a setting is named twice in one request"
     config = dict(topic.overrides)
     for change in resource.configs:
-        if change.name not in TOPIC_SETTINGS:
-            message = f"Unknown topic config name: {change.name}{hint(change.name, TOPIC_SETTINGS)}"
-            return ErrorCode.INVALID_CONFIG, message
+        # Before the name is looked at: what nobody knows any more must still be removable.
         if change.config_operation == DELETE:
             config.pop(change.name, None)
+        elif change.value is None:
+            return ErrorCode.INVALID_REQUEST, f"{change.name} has no value"
+        elif change.name not in TOPIC_SETTINGS:
+            message = f"Unknown topic config name: {change.name}{hint(change.name, TOPIC_SETTINGS)}"
+            return ErrorCode.INVALID_CONFIG, message
         elif change.config_operation == SET:
             if faults := topic_faults({change.name: change.value}):
                 return ErrorCode.INVALID_CONFIG, faults[0]
-            config[change.name] = change.value or ""
+            config[change.name] = change.value
         else:
             return ErrorCode.INVALID_CONFIG, f"{change.name} has one value: it can be set or deleted"
     return TopicConfigured(topic.topic_id, config)

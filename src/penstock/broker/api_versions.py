@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from penstock.broker.call import Call
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
@@ -9,8 +11,15 @@ from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, 
 
 _SERVED = [ApiVersion(api.key, api.min_version, api.max_version) for api in sorted(APIS.values(), key=lambda a: a.key)]
 
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511: what may go into logs and metrics
+
 
 def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
+    if call.header.api_version >= 3:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(name) for name in names):
+            call.reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+            return
     call.reply(ApiVersionsResponse(api_keys=_SERVED))
 
 

@@ -18,6 +18,7 @@ from penstock.broker.changes import (
 )
 from penstock.config import TopicConfig, topic_config
 
+NODE_ID = 1
 NAME_LENGTH_MAX = 249
 _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 

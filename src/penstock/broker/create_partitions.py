@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.broker.call import Call, fail
+from penstock.broker.catalog import NODE_ID
 from penstock.broker.changes import Change, PartitionsAdded
 from penstock.errors import ErrorCode
 from penstock.wire.messages.create_partitions import (
@@ -48,7 +49,7 @@ def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tu
         )
     added = asked.count - topic.partitions
     if asked.assignments is not None and (
-        len(asked.assignments) != added or any(len(a.broker_ids) != 1 for a in asked.assignments)
+        len(asked.assignments) != added or any(a.broker_ids != [NODE_ID] for a in asked.assignments)
     ):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "this broker is the only replica of every partition"
     if node.catalog.partition_count + added > node.config.partitions_max:

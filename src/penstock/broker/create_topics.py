@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.broker.call import Call, fail
-from penstock.broker.catalog import name_fault
+from penstock.broker.catalog import NODE_ID, name_fault
 from penstock.broker.changes import Change, TopicCreated
 from penstock.config import TOPIC_SETTINGS, topic_faults
 from penstock.errors import ErrorCode
@@ -33,7 +33,7 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
     def plan() -> list[Change]:
         changes: list[Change] = []
         times = Counter(topic.name for topic in request.topics)
-        for asked in request.topics:
+        for asked in {topic.name: topic for topic in request.topics}.values():
             if times[asked.name] > 1:
                 planned: TopicCreated | Refused = (ErrorCode.INVALID_REQUEST, "named twice in one request")
             else:
@@ -60,7 +60,7 @@ def _plan(node: Node, asked: CreatableTopic, before: Sequence[Change]) -> TopicC
         if count != _DEFAULT or asked.replication_factor != _DEFAULT:
             return ErrorCode.INVALID_REQUEST, "give a partition count or an assignment, not both"
         indexes = sorted(assignment.partition_index for assignment in asked.assignments)
-        if indexes != list(range(len(indexes))) or any(len(a.broker_ids) != 1 for a in asked.assignments):
+        if indexes != list(range(len(indexes))) or any(a.broker_ids != [NODE_ID] for a in asked.assignments):
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "this broker is the only replica of every partition"
         count = len(indexes)
     elif asked.replication_factor not in (_DEFAULT, 1):

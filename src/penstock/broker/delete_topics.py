@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from uuid import UUID
 
 from penstock.broker.call import Call, fail
@@ -23,9 +24,13 @@ def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
 
     def plan() -> list[Change]:
         changes: list[Change] = []
-        for state in asked:
-            result = _plan(call, state, changes)
-            response.responses.append(result)
+        times = Counter((state.name, state.topic_id) for state in asked)
+        for (name, topic_id), count in times.items():
+            if count > 1:
+                twice = DeletableTopicResult(name, topic_id, ErrorCode.INVALID_REQUEST, "named twice in one request")
+                response.responses.append(twice)
+            else:
+                response.responses.append(_plan(call, DeleteTopicState(name, topic_id), changes))
         return changes
 
     def finish(code: ErrorCode) -> None:

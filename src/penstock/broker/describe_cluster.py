@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from penstock.broker.call import Call
-from penstock.broker.metadata import NODE_ID
+from penstock.broker.catalog import NODE_ID
+from penstock.errors import ErrorCode
 from penstock.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
 
+BROKERS, CONTROLLERS = 1, 2
+
 
 def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None:
+    if request.endpoint_type != BROKERS:
+        known = request.endpoint_type == CONTROLLERS
+        code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        call.reply(DescribeClusterResponse(error_code=code, error_message="this is the address of a broker"))
+        return
     host, port = call.node.address
     call.reply(
         DescribeClusterResponse(
-            endpoint_type=request.endpoint_type,
             cluster_id=call.node.catalog.cluster_id,
             controller_id=NODE_ID,
             brokers=[DescribeClusterBroker(broker_id=NODE_ID, host=host, port=port)],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from penstock.broker.call import Call
-from penstock.broker.catalog import Topic
-from penstock.broker.metadata import NODE_ID
+from penstock.broker.catalog import NODE_ID, Topic, name_fault
 from penstock.config import TOPIC_SETTINGS, BrokerConfig
 from penstock.errors import ErrorCode
 from penstock.wire.messages.describe_configs import (
@@ -34,8 +33,9 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
         if resource.resource_type == TOPIC:
             topic = call.node.catalog.topics.get(resource.resource_name)
             if topic is None:
-                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                result.error_message = "there is no such topic"
+                fault = name_fault(resource.resource_name)
+                result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION if fault else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                result.error_message = fault or "there is no such topic"
             else:
                 result.configs = _of_topic(topic, resource, request)
         elif resource.resource_type == BROKER and resource.resource_name in ("", str(NODE_ID)):

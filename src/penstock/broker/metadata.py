@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from penstock.broker.call import Call
-from penstock.broker.catalog import Topic, name_fault
+from penstock.broker.catalog import NODE_ID, Topic, name_fault
 from penstock.broker.changes import Change
 from penstock.broker.create_topics import plan_topic
 from penstock.errors import ErrorCode
@@ -19,7 +19,6 @@ from penstock.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-NODE_ID = 1
 _NO_ID = UUID(int=0)
 
 
