@@ -98,7 +98,7 @@ def _cut_tail(disk: Disk, folder: str, segments: list[Segment], start: _Start) -
     for number in range(start.segment, len(segments)):
         segment = segments[number]
         is_last = number == len(segments) - 1
-        if segment.base_offset != offset and start.proven:
+        if position == 0 and segment.base_offset != offset and start.proven:
             _set_aside(disk, folder, segments[number:])
             return segments[:number]
         offset = segment.base_offset if position == 0 else offset
