@@ -3,18 +3,48 @@ PY := .venv/bin/python
 BIN := .venv/bin
 STAMP := .venv/.setup-stamp
 SEEDS ?= 200
+MINUTES ?= 5
+SEED ?= 1
 
-.PHONY: setup run check test sim bench storm lock clean
+.PHONY: help setup run check lint test sim bench storm lock clean
 
-setup: $(STAMP)
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(STAMP): requirements.lock pyproject.toml
+setup: $(STAMP)  ## .venv with penstock in it; needs Python >= 3.11 and a package registry
+
+$(STAMP): requirements.lock pyproject.toml tools/setup
 	@tools/setup
 	@touch $(STAMP)
 
-clean:
-	rm -rf .venv .penstock .bench
+run: setup  ## a minute with the queue: produce, consume, kill -9, recover
+	@$(PY) tools/tour.py
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint  ## about a minute: lint, types, import contracts, unit, property, a short simulation
+	$(BIN)/pytest -q -n 2 tests/unit tests/property tests/sim
+
+test: lint  ## everything, as CI runs it
+	tools/ci-tools
+	PENSTOCK_TEST=full $(BIN)/pytest -n 2 --dist loadfile tests
+
+sim: setup  ## the simulator over many seeds: make sim SEEDS=1000
+	$(PY) -m penstock.sim --seeds $(SEEDS)
+
+storm: setup  ## kill -9 under load from real clients, judged: make storm MINUTES=5 SEED=1
+	$(PY) -m penstock.drills.storm --minutes $(MINUTES) --seed $(SEED)
+
+bench: setup  ## beside a warm Apache Kafka in the same run
+	$(PY) -m bench
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-header --all-extras --group dev pyproject.toml -o requirements.lock
+	  --no-header --no-annotate --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv .penstock .bench

@@ -43,6 +43,7 @@ class Catalog:
     """Topics by name and id, the cluster's name, the reserve of producer ids."""
 
     def __init__(self) -> None:
+        self.version = 0  # grows with every change: what was looked up before may be stale
         self._clear()
 
     def _clear(self) -> None:
@@ -62,6 +63,7 @@ class Catalog:
 
     def replay_(self, change: Change) -> None:
         """Make a durable change true."""
+        self.version += 1
         match change:
             case ClusterNamed(cluster_id=cluster_id):
                 self.cluster_id = cluster_id

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from penstock.ports import Buffer
+
+if TYPE_CHECKING:
+    from penstock.broker.produce import Shape
 
 
 class Slot:
@@ -15,19 +19,20 @@ class Slot:
     def __init__(self, connection: Connection, request_bytes: int) -> None:
         self.connection = connection
         self.request_bytes = request_bytes
-        self.reply: list[Buffer] | None = None
+        self.reply: bytes | list[Buffer] | None = None
 
 
 class Connection:
     """`held_bytes` counts requests not yet answered and large answers not yet taken by the client."""
 
-    __slots__ = ("backlog", "held_bytes", "is_closed", "is_paused", "number", "peer", "slots", "unsent_bytes")
+    __slots__ = ("backlog", "held_bytes", "is_closed", "is_paused", "number", "peer", "shape", "slots", "unsent_bytes")
 
     def __init__(self, number: int, peer: str) -> None:
         self.number = number
         self.peer = peer
         self.slots: deque[Slot] = deque()
         self.backlog: deque[memoryview] = deque()
+        self.shape: Shape | None = None
         self.is_paused = False
         self.is_closed = False
         self.held_bytes = 0

@@ -25,9 +25,9 @@ class Counters:
         self.connections = 0
         self.pauses = 0
 
-    def produced(self, records: int, size: int) -> None:
+    def produced(self, batches: int, records: int, size: int) -> None:
+        self.produced_batches += batches
         self.produced_records += records
-        self.produced_batches += 1
         self.produced_bytes += size
 
     def refused(self, code: int) -> None:

@@ -72,14 +72,14 @@ class MetaLog:
                 finish(ErrorCode.KAFKA_STORAGE_ERROR)
                 continue
             self._is_busy = True
-            self.partition.when_durable(lambda code, c=changes, f=finish: self._done(c, f, code))  # type: ignore[misc]
+            self.partition.when_durable(_Written(self, changes, finish))
 
     def _append(self, changes: list[Change], now_ms: int) -> None:
         log = self.partition.log
         batch = encode_values([encode_change(change) for change in changes], now_ms)
         if log.stopped is not None:
             raise StorageError(log.stopped)
-        log.append(batch, decode_header(batch), now_ms)
+        log.append(batch, len(changes) - 1, now_ms, now_ms)
         try:
             log.flush()
         except StorageError:
@@ -87,10 +87,11 @@ class MetaLog:
                 raise
             self._store.disk.remove(SPARE)
             batch = encode_values([encode_change(change) for change in changes], now_ms)
-            log.append(batch, decode_header(batch), now_ms)
+            log.append(batch, len(changes) - 1, now_ms, now_ms)
             log.flush()
 
-    def _done(self, changes: list[Change], finish: Finish, code: ErrorCode) -> None:
+    def written(self, changes: list[Change], finish: Finish, code: ErrorCode) -> None:
+        """Changes are durable, and so true; or they failed."""
         self._is_busy = False
         if code is ErrorCode.NONE:
             for change in changes:
@@ -102,6 +103,17 @@ class MetaLog:
     @property
     def wants_to_run(self) -> bool:
         return bool(self._waiting) and not self._is_busy
+
+
+class _Written(NamedTuple):
+    """Waits for changes to become durable."""
+
+    meta: MetaLog
+    changes: list[Change]
+    finish: Finish
+
+    def done(self, code: ErrorCode) -> None:
+        self.meta.written(self.changes, self.finish, code)
 
 
 def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalog, name: str, now_ms: int) -> MetaLog:
@@ -148,7 +160,7 @@ def replay(log: Log) -> list[Change]:
 
 def _write_now(log: Log, changes: list[Change], now_ms: int) -> None:
     batch = encode_values([encode_change(change) for change in changes], now_ms)
-    log.append(batch, decode_header(batch), now_ms)
+    log.append(batch, len(changes) - 1, now_ms, now_ms)
     log.flush()
     files, folders = log.begin_sync()
     for file in files:

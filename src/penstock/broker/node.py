@@ -30,6 +30,7 @@ from penstock.broker.events import (
 from penstock.broker.fetch import WaitingFetch, finish, on_visible
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition, bytes_between
+from penstock.broker.produce import produce_shaped
 from penstock.broker.store import Store
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, PeerError, invariant
@@ -129,14 +130,16 @@ class Node:
         self._handle(connection, event.frame, now_ms)
 
     def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:
+        shape = connection.shape
+        if shape is not None and len(frame) >= 8 and produce_shaped(self, connection, shape, frame, now_ms):
+            self.counters.requests[ApiKey.PRODUCE] += 1
+            return
         try:
             header = decode_request_header(frame)
             api = APIS[header.api_key]
             size = len(frame)
             slot = Slot(connection, size)
-            connection.slots.append(slot)
-            connection.held_bytes += size
-            self.held_bytes += size
+            self.enter(slot)
             self.counters.requests[header.api_key] += 1
             if size > self.config.request_bytes_max and header.api_key != ApiKey.PRODUCE:
                 raise PeerError(f"{api.name} with {size} bytes is larger than any that makes sense")
@@ -158,9 +161,16 @@ class Node:
             raise PeerError(f"{name} version {header.api_version} is not supported")
         refuse_api_versions(Call(self, slot, header, now_ms))
 
-    def answer(self, slot: Slot, chunks: list[Buffer]) -> None:
+    def enter(self, slot: Slot) -> None:
+        """A request takes its place in the order of its connection."""
+        connection = slot.connection
+        connection.slots.append(slot)
+        connection.held_bytes += slot.request_bytes
+        self.held_bytes += slot.request_bytes
+
+    def answer(self, slot: Slot, reply: bytes | list[Buffer]) -> None:
         """Answer a request; it leaves when all before it on its connection have been answered."""
-        slot.reply = chunks
+        slot.reply = reply
         connection = slot.connection
         slots = connection.slots
         if slots and slots[0].reply is None:
@@ -168,13 +178,16 @@ class Node:
         out = self._outbox.get(connection)
         if out is None:
             out = self._outbox[connection] = []
-        while slots and slots[0].reply is not None:
-            done = slots.popleft()
-            connection.held_bytes -= done.request_bytes
-            self.held_bytes -= done.request_bytes
-            out += done.reply or ()
-            if len(done.reply or ()) > 1:
-                self._hold_large(connection, done.reply or [])
+        freed = 0
+        while slots and (ready := slots[0].reply) is not None:
+            freed += slots.popleft().request_bytes
+            if type(ready) is bytes:
+                out.append(ready)
+            else:
+                out += ready  # type: ignore[arg-type]  # a list of chunks, if it is not bytes
+                self._hold_large(connection, ready)  # type: ignore[arg-type]
+        connection.held_bytes -= freed
+        self.held_bytes -= freed
 
     def _hold_large(self, connection: Connection, chunks: list[Buffer]) -> None:
         size = sum(map(len, chunks))
@@ -224,6 +237,9 @@ class Node:
     def _flush(self, partition: Partition, now_ms: int) -> None:
         log = partition.log
         before = log.visible
+        size = log.staged_bytes
+        if size:
+            self.counters.produced(log.staged_batches, log.next_offset - log.written.offset, size)
         if (why := partition.flush()) is not None:
             self.counters.write_failures += 1
             self.note("error", "write failed", partition=partition.name, reason=why)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.log import Log, Point
@@ -12,7 +11,13 @@ from penstock.log.log import Log, Point
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
 
-Done = Callable[[ErrorCode], None]
+_NONE = ErrorCode.NONE
+
+
+class Waiter(Protocol):
+    """Somebody who waits for records to become durable."""
+
+    def done(self, code: ErrorCode) -> None: ...
 
 
 class Partition:
@@ -23,13 +28,13 @@ class Partition:
     def __init__(self, name: str, log: Log) -> None:
         self.name = name
         self.log = log
-        self._staged: list[tuple[int, Done]] = []
-        self._waiting: deque[tuple[int, Done]] = deque()
+        self._staged: list[tuple[int, Waiter]] = []
+        self._waiting: deque[tuple[int, Waiter]] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
 
-    def when_durable(self, done: Done) -> None:
-        """Call `done` once all that is staged by now can be seen by readers, or has failed."""
-        self._staged.append((self.log.next_offset, done))
+    def when_durable(self, waiter: Waiter) -> None:
+        """Tell `waiter` once all that is staged by now can be seen by readers, or has failed."""
+        self._staged.append((self.log.next_offset, waiter))
 
     def flush(self) -> str | None:
         """Write what is staged; on failure its waiters are told, and the reason is returned."""
@@ -46,8 +51,8 @@ class Partition:
     def fail_staged(self) -> None:
         """The group being written failed; what was written before still waits for its sync."""
         staged, self._staged = self._staged, []
-        for _, done in staged:
-            done(ErrorCode.KAFKA_STORAGE_ERROR)
+        for _, waiter in staged:
+            waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def on_synced(self) -> None:
         self.log.end_sync()
@@ -58,14 +63,14 @@ class Partition:
         self.log.stop(reason)
         self.fail_staged()
         waiting, self._waiting = self._waiting, deque()
-        for _, done in waiting:
-            done(ErrorCode.KAFKA_STORAGE_ERROR)
+        for _, waiter in waiting:
+            waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _release(self) -> None:
         visible = self.log.visible.offset
         waiting = self._waiting
         while waiting and waiting[0][0] <= visible:
-            waiting.popleft()[1](ErrorCode.NONE)
+            waiting.popleft()[1].done(_NONE)
 
 
 def bytes_between(old: Point, new: Point) -> int:

@@ -35,17 +35,24 @@ class SparseIndex:
         self.max_timestamp = -1
         self.max_timestamp_position = 0
 
-    def add(self, position: int, offset: int, size: int, next_offset: int, max_timestamp: int) -> None:
-        """Take in the batch at `position`."""
-        if position - self.positions[-1] >= INTERVAL_BYTES:
-            self.offsets.append(offset)
-            self.positions.append(position)
-            self.stamps.append(self.max_timestamp)
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
-            self.max_timestamp_position = position
-        self.covered = position + size
-        self.next_offset = next_offset
+    def extend(self, position: int, placed: list[tuple[int, int, int, int]]) -> int:
+        """Take in batches (offset, size, next offset, largest timestamp) written from `position` on; where they end."""
+        indexed = self.positions[-1] + INTERVAL_BYTES
+        newest = self.max_timestamp
+        for offset, size, _, stamp in placed:
+            if position >= indexed:
+                self.offsets.append(offset)
+                self.positions.append(position)
+                self.stamps.append(newest)
+                indexed = position + INTERVAL_BYTES
+            if stamp > newest:
+                newest = stamp
+                self.max_timestamp_position = position
+            position += size
+        self.max_timestamp = newest
+        self.covered = position
+        self.next_offset = placed[-1][2]
+        return position
 
     def floor(self, offset: int) -> tuple[int, int]:
         """The last entry (position, offset) at or before `offset`."""

@@ -101,7 +101,9 @@ def _scan(disk: Disk, path: str, base_offset: int) -> _Scanned:
                 damages.append(_without_padding(file, found))
             else:
                 position, header = found
-                index.add(position, header.base_offset, header.size, header.next_offset, header.max_timestamp)
+                index.extend(
+                    position, [(header.base_offset, header.size, header.next_offset, header.max_timestamp)]
+                )
         return _Scanned(base_offset, path, size, damages, index)
     finally:
         file.close()

@@ -13,10 +13,11 @@ from penstock.log.producers import ProducerTable, encode_snapshot
 from penstock.log.segment import Segment
 from penstock.log.witness import FILE_SIZE, Witness, write_witness
 from penstock.ports import Disk, File
-from penstock.records.batch import BatchHeader, assign_offset, decode_header, encode_filler
+from penstock.records.batch import assign_offset, encode_filler
 
 SNAPSHOTS_KEPT = 2
 BOUNDARIES_MAX = 256
+_NEVER_MS = 2**62
 
 
 class Point(NamedTuple):
@@ -64,32 +65,32 @@ class Log:
         self._syncing: Point | None = None
         self._staged: list[memoryview | bytearray] = []
         self._placed: list[tuple[int, int, int, int]] = []
-        self._staged_bytes = 0
+        self.staged_bytes = 0
         self._unsaved_bytes = 0
-        self._segment_began_ms: int | None = None
+        self._segment_old_ms = _NEVER_MS
 
     # Writing: stage, flush, sync.
 
-    def append(self, batch: memoryview | bytearray, header: BatchHeader, now_ms: int) -> int:
+    def append(self, batch: memoryview | bytearray, last_delta: int, max_timestamp: int, now_ms: int) -> int:
         """Stage a checked batch and say its offset; it counts only after `flush`. May raise StorageError."""
-        size = header.length + 12
-        filled = self.active.end + self._staged_bytes
-        if filled and (filled + size > self.config.segment_bytes or self._is_old(now_ms)):
+        size = len(batch)
+        filled = self.active.end + self.staged_bytes
+        if filled and (filled + size > self.config.segment_bytes or now_ms > self._segment_old_ms):
             self.flush()
             self.roll()
-        if self._segment_began_ms is None:
-            self._segment_began_ms = now_ms
+        if self._segment_old_ms == _NEVER_MS:
+            self._segment_old_ms = now_ms + self.config.segment_ms
         base = self.next_offset
         assign_offset(batch, base)
         self._staged.append(batch)
-        self.next_offset = following = base + header.last_delta + 1
-        self._placed.append((base, size, following, header.max_timestamp))
-        self._staged_bytes += size
+        self.next_offset = following = base + last_delta + 1
+        self._placed.append((base, size, following, max_timestamp))
+        self.staged_bytes += size
         return base
 
     @property
-    def has_staged(self) -> bool:
-        return bool(self._staged)
+    def staged_batches(self) -> int:
+        return len(self._staged)
 
     def flush(self) -> None:
         """Write what is staged with one call; on StorageError nothing of it happened."""
@@ -107,10 +108,7 @@ class Log:
             self._take_back(f"writing {active.path} failed: {error}")
         except StorageError as error:
             self._take_back(str(error))
-        add = active.index.add
-        for base, size, following, stamp in self._placed:
-            add(position, base, size, following, stamp)
-            position += size
+        position = active.index.extend(position, self._placed)
         self._unsaved_bytes += position - active.end
         active.end = position
         self.written = Point(self.next_offset, active, position)
@@ -176,13 +174,9 @@ class Log:
     def _clear_staged(self) -> None:
         self._staged.clear()
         self._placed.clear()
-        self._staged_bytes = 0
+        self.staged_bytes = 0
 
     # Segments.
-
-    def _is_old(self, now_ms: int) -> bool:
-        began = self._segment_began_ms
-        return began is not None and now_ms - began > self.config.segment_ms
 
     def roll(self) -> None:
         """Start a new segment; the old one stays to be synced with the next group."""
@@ -195,7 +189,7 @@ class Log:
         self.active = segment
         self.folder_dirty = True
         self.written = Point(self.next_offset, segment, 0)
-        self._segment_began_ms = None
+        self._segment_old_ms = _NEVER_MS
 
     def segment_for(self, offset: int) -> Segment:
         """The segment whose range holds `offset`."""
@@ -292,7 +286,7 @@ class Log:
         reserved = self._witness.reserved
         if self.config.in_memory and reserved > self.next_offset:
             filler = encode_filler(self.next_offset, reserved, now_ms)
-            self.append(filler, decode_header(filler), now_ms)
+            self.append(filler, reserved - self.next_offset - 1, now_ms, now_ms)
             self.flush()
 
     def discard(self) -> None:

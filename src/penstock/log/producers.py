@@ -59,12 +59,13 @@ class ProducerTable:
             return Fault.FENCED
         if epoch > producer.epoch:
             return None if first == 0 else Fault.OUT_OF_ORDER
+        if first == (producer.batches[-1].last_sequence + 1) % _SEQUENCE_MOD:
+            return None
         last = (first + count - 1) % _SEQUENCE_MOD
         for sent in producer.batches:
             if sent.first_sequence == first and sent.last_sequence == last:
                 return sent
-        newest = producer.batches[-1].last_sequence
-        return None if first == (newest + 1) % _SEQUENCE_MOD else Fault.OUT_OF_ORDER
+        return Fault.OUT_OF_ORDER
 
     def admit(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, now_ms: int) -> None:
         """Stage a batch that `check` let pass and that is about to be written."""

@@ -93,7 +93,7 @@ class Segment:
                 self.note_damage(found)
                 continue
             position, header = found
-            index.add(position, header.base_offset, header.size, header.next_offset, header.max_timestamp)
+            index.extend(position, [(header.base_offset, header.size, header.next_offset, header.max_timestamp)])
 
     def note_damage(self, damage: Damage) -> None:
         """Remember a damaged place once."""

@@ -1,0 +1,88 @@
+"""A producer's requests differ only in correlation id and batch: learn the rest once, then compare bytes."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from penstock.wire.produce import BY_TOPIC_ID, FLEXIBLE, ProduceCall
+from penstock.wire.raw import encode_uvarint
+
+_HEAD = Struct(">hhi")
+_INT32 = Struct(">i")
+_TAIL = b"\0\0\0"  # no tagged fields: of the partition, the topic, the request
+
+
+class ProduceShape:
+    """A produce request for one batch of one partition, as this client writes it."""
+
+    __slots__ = ("_at", "_middle", "_pack", "_reply_middle", "_reply_size", "_reply_tail", "version")
+
+    def __init__(self, version: int, middle: bytes, key: bytes, index: int) -> None:
+        self.version = version
+        self._middle = middle
+        self._at = _HEAD.size + len(middle)
+        before, self._reply_tail = _reply_parts(version, key, index)
+        self._reply_middle = before
+        layout = Struct(f">ii{len(before)}sqqq{len(self._reply_tail)}s")
+        self._pack = layout.pack
+        self._reply_size = layout.size - 4
+
+    def match(self, frame: memoryview) -> tuple[int, memoryview] | None:
+        """Correlation id and batch of a request of this shape; None if it is another."""
+        key, version, correlation_id = _HEAD.unpack_from(frame)
+        at = self._at
+        if key != 0 or version != self.version or frame[8:at].tobytes() != self._middle:
+            return None
+        end = len(frame)
+        if version >= FLEXIBLE:
+            end -= 3
+            if at + 5 > end or frame[end:].tobytes() != _TAIL:
+                return None
+            size, shift = 0, 0
+            while True:
+                byte = frame[at]
+                at += 1
+                size |= (byte & 0x7F) << shift
+                if byte < 0x80:
+                    break
+                shift += 7
+                if shift > 28:
+                    return None
+            size -= 1
+        else:
+            if at + 4 > end:
+                return None
+            (size,) = _INT32.unpack_from(frame, at)
+            at += 4
+        return (correlation_id, frame[at:end]) if size == end - at else None
+
+    def encode_ack(self, correlation_id: int, base_offset: int, start_offset: int) -> bytes:
+        """The response frame for a batch that was stored."""
+        return self._pack(
+            self._reply_size, correlation_id, self._reply_middle, base_offset, -1, start_offset, self._reply_tail
+        )
+
+
+def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceShape | None:
+    """The shape of a request just decoded, if it is of the simple kind."""
+    if version < 5 or len(call.topics) != 1 or len(call.topics[0][1]) != 1 or call.acks == 0:
+        return None
+    key, ((index, batch),) = call.topics[0]
+    if batch is None or call.transactional_id is not None:
+        return None
+    tail = len(_TAIL) if version >= FLEXIBLE else 0
+    size_bytes = len(encode_uvarint(len(batch) + 1)) if version >= FLEXIBLE else 4
+    middle = frame[_HEAD.size : len(frame) - tail - len(batch) - size_bytes].tobytes()
+    shape = ProduceShape(version, middle, key, index)
+    return shape if shape.match(frame) is not None else None
+
+
+def _reply_parts(version: int, key: bytes, index: int) -> tuple[bytes, bytes]:
+    """What stands before and after the three offsets of an ack."""
+    where = _INT32.pack(index) + b"\0\0"
+    if version >= FLEXIBLE:
+        name = key if version >= BY_TOPIC_ID else encode_uvarint(len(key) + 1) + key
+        # No record errors, no message, no tags; no tags of the topic; throttle time; no tags of the response.
+        return b"\0\2" + name + b"\2" + where, b"\1\0\0" + b"\0" + b"\0\0\0\0" + b"\0"
+    before = b"\0\0\0\1" + len(key).to_bytes(2, "big") + key + b"\0\0\0\1" + where
+    return before, (b"\0\0\0\0\xff\xff" if version >= 8 else b"") + b"\0\0\0\0"
