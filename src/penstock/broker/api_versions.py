@@ -6,11 +6,16 @@ import re
 
 from penstock.broker.call import Call
 from penstock.errors import ErrorCode
-from penstock.wire.apis import APIS
+from penstock.wire.apis import APIS, ApiKey
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
-_SERVED = [ApiVersion(api.key, api.min_version, api.max_version) for api in sorted(APIS.values(), key=lambda a: a.key)]
-
+# Like Kafka 4 we say that Produce starts at 0 and refuse 0 to 2: librdkafka up to 2.8 sends gzip and snappy as plain
+# records to a broker that does not say so (KAFKA-18659).
+_SAID_MIN = {ApiKey.PRODUCE: 0}
+_SERVED = [
+    ApiVersion(api.key, _SAID_MIN.get(api.key, api.min_version), api.max_version)
+    for api in sorted(APIS.values(), key=lambda api: api.key)
+]
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511: what may go into logs and metrics
 
 
