@@ -9,8 +9,8 @@ from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS, ApiKey
 from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
-# Like Kafka 4 we say that Produce starts at 0 and refuse 0 to 2: librdkafka up to 2.8 sends gzip and snappy as plain
-# records to a broker that does not say so (KAFKA-18659).
+# Like Kafka 4 we say that Produce starts at 0 and refuse 0 to 2: older librdkafka (2.0.2 was seen) sends gzip and
+# snappy as plain records to a broker that does not say so (KAFKA-18659).
 _SAID_MIN = {ApiKey.PRODUCE: 0}
 _SERVED = [
     ApiVersion(api.key, _SAID_MIN.get(api.key, api.min_version), api.max_version)
