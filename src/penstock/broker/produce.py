@@ -60,10 +60,18 @@ class PendingProduce:
         self.pending -= 1
         if self.pending == 0:
             if self.acks == 0:
-                self.node.answer(self.slot, [])
+                self._end_silently()
             else:
                 frame = encode_produce_response(self.version, self.correlation_id, self.topics)
                 self.node.answer(self.slot, [frame])
+
+    def _end_silently(self) -> None:
+        refused = next((ack for _, acks in self.topics for ack in acks if ack.error_code), None)
+        if refused is None:
+            self.node.answer(self.slot, [])
+        else:
+            # As Kafka does: only the end of the connection makes such a client look for what is wrong.
+            self.node.close(self.slot.connection, "refused", f"with acks=0: {refused.error_message}")
 
     def wait_for(self, partition: Partition, ack: PartitionAck) -> None:
         """Count this partition in, until its log says what became of the batch."""
