@@ -402,6 +402,7 @@ class Node:
     def _on_gone(self, partition: Partition) -> None:
         """The topic was deleted: nobody waits for it any longer."""
         partition.on_sync_failed("the topic was deleted")
+        self._unwitnessed.pop(partition, None)  # its witness file is gone: a checkpoint must not ask for it
         for waiting in list(partition.fetches):
             waiting.missing = 0
             self.wake_at(0, waiting)
