@@ -25,6 +25,9 @@ class Kind(Enum):
     UNACKNOWLEDGED = "unacknowledged"
 
 
+_RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
+_REBUILT = "nothing to do: it is made again from the log, which alone is believed"
+_REMADE = "remove it while no broker runs: it is made again from the log, which alone is believed"
 _HARM = (Kind.DAMAGED, Kind.MISSING, Kind.UNREADABLE)
 
 
@@ -53,7 +56,8 @@ class _Scanned(NamedTuple):
     path: str
     size: int
     damages: list[Damage]
-    rebuilt: SparseIndex
+    next_offset: int
+    index_fault: Finding | None
 
 
 def inspect_partition(disk: Disk, folder: str) -> list[Finding]:
@@ -65,13 +69,13 @@ def inspect_partition(disk: Disk, folder: str) -> list[Finding]:
     for base in base_offsets(names, LOG):
         path = f"{folder}/{file_name(base, LOG)}"
         try:
-            segments.append(_scan(disk, path, base))
+            segments.append(_scan(disk, folder, base))
         except FileNotFoundError:
             continue  # retention of a running broker was faster
         except OSError as error:
             findings.append(_unreadable(path, error))
     findings += _judge(segments, witness, folder)
-    findings += _indexes(disk, folder, names, segments)
+    findings += [segment.index_fault for segment in segments if segment.index_fault]
     findings += _snapshots(disk, folder, names)
     findings += _kept_aside(disk, folder, names)
     return findings
@@ -90,23 +94,31 @@ def _witness(disk: Disk, folder: str) -> tuple[Witness | None, list[Finding]]:
     return witness, []
 
 
-def _scan(disk: Disk, path: str, base_offset: int) -> _Scanned:
-    file = disk.open(path)
+def _scan(disk: Disk, folder: str, base_offset: int) -> _Scanned:
+    index_path = f"{folder}/{file_name(base_offset, INDEX)}"
+    saved = _contents(disk, index_path)
+    index = decode_index(saved, base_offset) if saved is not None else SparseIndex(base_offset)
+    # The entry for position 0 stands in every index, also in that of an empty segment.
+    astray = dict(zip(index.positions[1:], index.offsets[1:], strict=True)) if index else {}
+    file = disk.open(f"{folder}/{file_name(base_offset, LOG)}")
     try:
         size = file.size()
-        index = SparseIndex(base_offset)
-        damages = []
+        damages, next_offset = [], base_offset
         for found in walk(file, 0, size, base_offset, verify=True):
             if isinstance(found, Damage):
                 damages.append(_without_padding(file, found))
-            else:
-                position, header = found
-                index.extend(
-                    position, [(header.base_offset, header.size, header.next_offset, header.max_timestamp)]
-                )
-        return _Scanned(base_offset, path, size, damages, index)
+                continue
+            next_offset = found.header.next_offset
+            if astray.get(found.position) == found.header.base_offset:
+                del astray[found.position]
     finally:
         file.close()
+    fault = None
+    if index is None:
+        fault = Finding(Kind.REBUILT, index_path, "the index is damaged", _REBUILT)
+    elif index.covered > size or (astray and not damages):
+        fault = Finding(Kind.REBUILT, index_path, "the index does not agree with the log", _REMADE)
+    return _Scanned(base_offset, file.path, size, damages, next_offset, fault)
 
 
 def _without_padding(file: File, damage: Damage) -> Damage:
@@ -128,22 +140,19 @@ def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> It
         if due is not None and segment.base_offset != due:
             yield _gap(segment, due, tail=proven and _is_behind(segment, 0, witness))
         for damage in segment.damages:
-            ends_all = damage.next_offset is None and after is None
-            tail = _is_behind(segment, damage.position, witness) if proven else ends_all
+            unknown = witness is None and damage.next_offset is None and after is None
+            tail = unknown or (proven and _is_behind(segment, damage.position, witness))
             if damage.next_offset is None and after is not None:
                 damage = damage._replace(next_offset=after.base_offset)
             yield _cut_at_start(segment, damage, proven) if tail else _damaged(segment, damage, witness)
         ends_damaged = bool(segment.damages) and segment.damages[-1].next_offset is None
-        due = None if ends_damaged else segment.rebuilt.next_offset
+        due = None if ends_damaged else segment.next_offset
         if proven and witness is not None:
             yield from _behind_durable(segment, witness)
-    end = segments[-1].rebuilt.next_offset
+    end = segments[-1].next_offset
     if witness is not None and witness.offset > end and not segments[-1].damages:
         what = f"records up to offset {witness.offset} were acknowledged, but the log ends at {end}"
         yield Finding(Kind.MISSING, segments[-1].path, what, _RESTORE, segments[-1].size, None, end, witness.offset)
-
-
-_RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
 
 
 def _holds(segment: _Scanned, witness: Witness) -> bool:
@@ -191,36 +200,11 @@ def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
     begin = witness.position if segment.base_offset == witness.segment else 0
     offset = witness.offset if segment.base_offset == witness.segment else segment.base_offset
     torn = next((damage for damage in segment.damages if damage.position >= begin), None)
-    end, next_offset = (torn.position, torn.offset) if torn else (segment.size, segment.rebuilt.next_offset)
+    end, next_offset = (torn.position, torn.offset) if torn else (segment.size, segment.next_offset)
     if end > begin:
         what = f"{end - begin} bytes of whole batches behind the last point known to be durable"
         advice = "nothing to do: the next start keeps them and makes them durable"
         yield Finding(Kind.UNACKNOWLEDGED, segment.path, what, advice, begin, end, offset, next_offset)
-
-
-def _indexes(disk: Disk, folder: str, names: list[str], segments: list[_Scanned]) -> Iterator[Finding]:
-    scanned = {segment.base_offset: segment for segment in segments}
-    for base in base_offsets(names, INDEX):
-        path = f"{folder}/{file_name(base, INDEX)}"
-        data = _contents(disk, path)
-        segment = scanned.get(base)
-        if data is None or segment is None:
-            continue
-        index = decode_index(data, base)
-        if index is None:
-            yield Finding(Kind.REBUILT, path, "the index is damaged", _REBUILT)
-        elif index.covered > segment.size or (not segment.damages and not _agrees(index, segment.rebuilt)):
-            yield Finding(Kind.REBUILT, path, "the index does not agree with the log", _REMADE)
-
-
-_REBUILT = "nothing to do: it is made again from the log, which alone is believed"
-_REMADE = "remove it while no broker runs: it is made again from the log, which alone is believed"
-
-
-def _agrees(saved: SparseIndex, made: SparseIndex) -> bool:
-    """Whether the saved index is a beginning of the one made from the log."""
-    entries = len(saved.offsets)
-    return saved.offsets == made.offsets[:entries] and saved.positions == made.positions[:entries]
 
 
 def _snapshots(disk: Disk, folder: str, names: list[str]) -> Iterator[Finding]:

@@ -1,0 +1,212 @@
+"""The command as people meet it: help, versions, and failures as one sentence with the right exit status."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from penstock import __version__
+from penstock.cli.main import COMMANDS, main
+from penstock.errors import ConfigError, PenstockError
+
+PENSTOCK = [sys.executable, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())"]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
+        monkeypatch.delenv(name)
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise error
+
+    module = importlib.import_module("penstock.cli.completion")
+    monkeypatch.setattr(module, "command", click.command("completion")(fail))
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a single import of what the commands need."""
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said and text in said for name, text in COMMANDS.items())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Clients, codecs and tiers wait until a command needs them: that keeps help under 150 ms."""
+    probe = (
+        "import sys; from penstock.cli.main import main; main(['--help']); print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    heavy = {
+        "confluent_kafka",
+        "msgspec",
+        "cramjam",
+        "crc32c",
+        "jgo",
+        "asyncio",
+        "json",
+        "socket",
+        "tomllib",
+        "logging",
+    }
+    assert loaded & heavy == set()
+    ours = {name for name in loaded if name.startswith("penstock")}
+    assert ours == {"penstock", "penstock.cli", "penstock.cli.main", "penstock.errors"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_is_there(name: str) -> None:
+    """Under that name, with a help of its own."""
+    command = importlib.import_module(f"penstock.cli.{name}").command
+    assert command.name == name
+    assert CliRunner().invoke(command, ["--help"]).exit_code == 0
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"penstock, version {__version__}\n"
+
+
+def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong use is exit status 2, and says where help is."""
+    assert main(["produse"]) == 2
+    assert "did you mean produce?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["topics"],
+        ["topics", "create"],
+        ["topics", "create", "t", "--partitions", "0"],
+        ["topics", "create", "t", "--config", "nonsense"],
+        ["topics", "alter", "t"],
+        ["topics", "list", "--broker", "nowhere"],
+        ["topics", "list", "--broker", "h:99999"],
+        ["produce"],
+        ["produce", "t", "--key", "k", "--key-separator", ":"],
+        ["produce", "t", "--acks", "2"],
+        ["consume", "t", "--from", "yesterday"],
+        ["consume", "t", "--show", "colour"],
+        ["completion", "csh"],
+        ["config", "explain", "listn"],
+        ["broker", "--listen", "0.0.0.0:0"],
+        ["broker", "--listen", "nonsense"],
+        ["doctor", "--data", "not-there"],
+    ],
+)
+def test_wrong_use_is_status_2_in_plain_words(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Never a traceback."""
+    assert main(wrong) == 2
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err + said.out
+    assert (said.err + said.out).strip()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (ConfigError("first fault", "second fault"), 2, ["penstock: first fault.\n", "penstock: second fault.\n"]),
+        (PenstockError("it went wrong"), 1, ["penstock: it went wrong.\n"]),
+        (OSError(28, "No space left on device"), 1, ["No space left on device"]),
+        (ZeroDivisionError("oops"), 1, ["ZeroDivisionError: oops", "PENSTOCK_DEBUG=1"]),
+        (KeyboardInterrupt(), 1, ["penstock: stopped.\n"]),
+    ],
+)
+def test_a_failure_is_a_sentence_and_a_status(
+    error: BaseException, status: int, words: list[str],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Told apart by who must act."""
+    fail_with(error, monkeypatch)
+    assert main(["completion"]) == status
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert all(word in said for word in words), said
+
+
+def test_a_failure_of_the_client_library_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever call it came out of."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    fail_with(KafkaException(KafkaError(KafkaError._TIMED_OUT)), monkeypatch)
+    assert main(["completion"]) == 1
+    assert capsys.readouterr().err.startswith("penstock: the broker did not answer in time")
+
+
+def test_a_traceback_is_there_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """PENSTOCK_DEBUG=1 shows where it happened."""
+    monkeypatch.setenv("PENSTOCK_DEBUG", "1")
+    fail_with(ZeroDivisionError("oops"), monkeypatch)
+    assert main(["completion"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_is_no_failure() -> None:
+    """As in `penstock config explain | head -1`: quiet, and status 0."""
+    process = subprocess.Popen([*PENSTOCK, "config", "explain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_speaks_of_penstock(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The script of each shell asks our command."""
+    assert main(["completion", shell]) == 0
+    assert "_PENSTOCK_COMPLETE" in capsys.readouterr().out
+
+
+def test_the_shell_gets_commands_and_options() -> None:
+    """What Tab shows after `penstock topics cr`."""
+    environ = os.environ | {
+        "_PENSTOCK_COMPLETE": "bash_complete",
+        "COMP_WORDS": "penstock topics cr",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run(PENSTOCK, capture_output=True, text=True, env=environ, check=False)
+    assert done.stdout == "plain,create\n"
+
+
+def test_config_show_prints_what_penstock_toml_would_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """The output can be pasted."""
+    assert main(["config", "show", "--origin"]) == 0
+    table = tomllib.loads(capsys.readouterr().out)["broker"]
+    assert main(["config", "show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"broker": table}
+
+
+def test_config_explain_gives_reason_and_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """For the broker's settings and for topic settings alike."""
+    assert main(["config", "explain", "broker.sync_threads", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["default"], told["at_least"], told["at_most"]) == (8, 1, 64)
+    assert told["reason"]
+    assert main(["config", "explain", "retention.ms"]) == 0
+    assert "604800000" in capsys.readouterr().out
+
+
+def test_the_installed_command_is_this_one() -> None:
+    """`penstock` on the path calls main."""
+    (script,) = entry_points(group="console_scripts", name="penstock")
+    assert script.load() is main

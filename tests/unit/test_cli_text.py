@@ -1,0 +1,99 @@
+"""Records as text: whatever bytes a producer sent, one record is one harmless line."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.cli.output import count, print_table
+from penstock.cli.produce import given_records
+from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
+from penstock.cli.starting import parse_from
+
+RECORD = Shown("t", 1, 42, 1_700_000_000_123, b"k", b"v", [("h", b"1"), ("h", None)])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_become_one_printable_line(data: bytes) -> None:
+    """No value ends the line, moves the cursor or turns the text around."""
+    text = escaped(data)
+    assert text.isprintable() or not any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 for letter in text)
+    assert len(text.splitlines()) <= 1
+    text.encode("utf-8")
+
+
+@given(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), max_size=50))
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    """In every language."""
+    assert escaped(text.encode()) == text
+
+
+def test_escapes_are_the_ones_people_know() -> None:
+    """And a record without a value is told from an empty one."""
+    assert escaped(b"a\nb\t\x1b[31m\xff") == "a\\nb\\t\\x1b[31m\\xff"
+    assert escaped(b"a\tb", keep_tabs=True) == "a\tb"
+    assert (escaped(None), escaped(b"")) == ("null", "")
+
+
+@given(st.binary(max_size=200))
+def test_json_gives_the_exact_bytes_back(data: bytes) -> None:
+    """Text as text, the rest as base64 with a marker that no text can look like."""
+    told = json.loads(json.dumps(json_bytes(data)))
+    assert (told.encode() if isinstance(told, str) else base64.b64decode(told["base64"])) == data
+
+
+def test_a_line_shows_what_was_asked_for_in_a_fixed_order() -> None:
+    """Whatever the order of asking."""
+    assert as_line(RECORD, []) == "v"
+    shown = ["headers", "offset", "key", "timestamp", "partition"]
+    assert as_line(RECORD, shown) == "1\t42\t2023-11-14T22:13:20.123Z\tk\th=1,h=null\tv"
+
+
+def test_json_holds_the_whole_record() -> None:
+    """These names are for years."""
+    assert as_json(RECORD) == {
+        "topic": "t", "partition": 1, "offset": 42,
+        "timestamp": "2023-11-14T22:13:20.123Z", "timestamp_ms": 1_700_000_000_123,
+        "key": "k", "value": "v",
+        "headers": [{"name": "h", "value": "1"}, {"name": "h", "value": None}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("claimed", [None, 2**62, -(2**62)])
+def test_an_absurd_time_is_no_failure(claimed: int | None) -> None:
+    """A producer may claim any number."""
+    assert iso_time(claimed) is None
+    as_line(RECORD._replace(timestamp_ms=claimed), ["timestamp"])
+
+
+def test_a_beginning_is_a_word_an_offset_or_a_time() -> None:
+    """A time without a zone is this machine's."""
+    assert parse_from("beginning") == "beginning"
+    assert parse_from("end") == "end"
+    assert (parse_from("42"), parse_from("-5")) == (42, -5)
+    assert parse_from("2026-11-16T12:00:00Z") == datetime(2026, 11, 16, 12, tzinfo=UTC)
+    local = parse_from("2026-11-16")
+    assert isinstance(local, datetime)
+    assert local.tzinfo is not None
+    for wrong in ("", "-", "now", "1.5", "2026-13-01"):
+        with pytest.raises(ValueError):
+            parse_from(wrong)
+
+
+def test_a_line_without_its_separator_is_not_sent() -> None:
+    """And is named; the value may hold the separator again."""
+    good, bad = given_records(("k:v:w", "none"), None, ":")
+    assert (good.key, good.value, good.fault) == (b"k", b"v:w", None)
+    assert (bad.where, bad.fault) == ("value 2", "it has no ':' between key and value")
+
+
+def test_columns_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    """Numbers to the right, no spaces at the end."""
+    print_table(("NAME", "N"), [("long name", 1), ("x", 100)])
+    assert capsys.readouterr().out == "NAME         N\nlong name    1\nx          100\n"
+    assert (count(1, "place"), count(0, "place")) == ("1 place", "0 places")
