@@ -66,16 +66,20 @@ def _options() -> argparse.Namespace:
 def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[str, Any]:
     (ROOT / ".bench").mkdir(exist_ok=True)
     folder = options.data.resolve() / "run"
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     _raise_file_limit()
     machine = describe_machine(folder)
     facts = statement(pace, machine)
     scene = Scene(folder, pace)
     try:
         results = outcomes(rows, run_rows(scene, rows, options.ours_only))
+    except BaseException:
+        say(f"failed; data and logs of the brokers are kept in {folder}")
+        raise
     finally:
         scene.stop_brokers()
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     for fact in facts:
         print(fact)
     for result in results:
