@@ -1,0 +1,91 @@
+"""A connection that says exactly what a test wants said, in our own wire codecs."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from types import TracebackType
+from typing import Self, TypeVar
+
+from penstock.wire.apis import APIS
+from penstock.wire.header import decode_response_header, encode_request_header
+from penstock.wire.message import Message, decode, encode
+
+DEADLINE_S = 30.0
+_API_OF = {api.request: api for api in APIS.values()}
+
+R = TypeVar("R", bound=Message)
+
+
+class ClosedByBroker(Exception):
+    """The broker ended the connection instead of answering."""
+
+
+class Connection:
+    """One socket to a broker; requests may be pipelined with `send` and `receive`."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=DEADLINE_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._next_id = 0
+
+    def ask(self, request: Message, version: int, answer: type[R]) -> R:
+        """Send a request and wait for its answer."""
+        correlation_id = self.send(request, version)
+        answered, response = self.receive(type(request), version)
+        assert answered == correlation_id
+        assert isinstance(response, answer)
+        return response
+
+    def send(self, request: Message, version: int) -> int:
+        """Send a request; its correlation id."""
+        api = _API_OF[type(request)]
+        self._next_id += 1
+        self.send_frame(encode_request_header(api.key, version, self._next_id, "compat") + encode(request, version))
+        return self._next_id
+
+    def receive(self, request: type[Message], version: int) -> tuple[int, Message]:
+        """The next answer, read as one to this kind of request, and the correlation id it carries."""
+        api = _API_OF[request]
+        frame = self.receive_frame()
+        correlation_id, at = decode_response_header(frame, api.key, version)
+        return correlation_id, decode(api.response, frame, version, at)
+
+    def send_frame(self, frame: bytes) -> None:
+        self._socket.sendall(struct.pack(">i", len(frame)) + frame)
+
+    def receive_frame(self) -> bytes:
+        """The bytes of one answer without their length."""
+        (size,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)
+
+    def is_silent(self, within_s: float) -> bool:
+        """Whether nothing at all comes for this long."""
+        self._socket.settimeout(within_s)
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) is None
+        except TimeoutError:
+            return True
+        finally:
+            self._socket.settimeout(DEADLINE_S)
+
+    def _exactly(self, size: int) -> bytes:
+        got = bytearray()
+        while len(got) < size:
+            try:
+                piece = self._socket.recv(size - len(got))
+            except ConnectionResetError:
+                piece = b""
+            if not piece:
+                raise ClosedByBroker
+            got += piece
+        return bytes(got)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()

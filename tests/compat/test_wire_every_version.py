@@ -1,0 +1,76 @@
+"""Every API at every version: our answers are Kafka's answers, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from asking import data_scenarios, topic_scenarios
+from asking.comparison import comparable
+from asking.connection import Connection
+from asking.nodes import Both
+
+from penstock.wire.apis import APIS, ApiKey
+from penstock.wire.message import Message
+
+Scenario = Callable[[Connection, int, str], list[Message]]
+
+SCENARIOS: dict[ApiKey, Scenario] = {
+    ApiKey.PRODUCE: data_scenarios.ask_produce,
+    ApiKey.FETCH: data_scenarios.ask_fetch,
+    ApiKey.LIST_OFFSETS: data_scenarios.ask_list_offsets,
+    ApiKey.METADATA: topic_scenarios.ask_metadata,
+    ApiKey.API_VERSIONS: topic_scenarios.ask_api_versions,
+    ApiKey.CREATE_TOPICS: topic_scenarios.ask_create_topics,
+    ApiKey.DELETE_TOPICS: topic_scenarios.ask_delete_topics,
+    ApiKey.DELETE_RECORDS: data_scenarios.ask_delete_records,
+    ApiKey.INIT_PRODUCER_ID: data_scenarios.ask_init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: data_scenarios.ask_leader_epoch,
+    ApiKey.DESCRIBE_CONFIGS: topic_scenarios.ask_describe_configs,
+    ApiKey.CREATE_PARTITIONS: topic_scenarios.ask_create_partitions,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: topic_scenarios.ask_alter_configs,
+    ApiKey.DESCRIBE_CLUSTER: topic_scenarios.ask_describe_cluster,
+}
+
+# Fields that may differ: ids and ports are each broker's own, texts of errors are ours.
+MAY_DIFFER: dict[ApiKey, set[str]] = {
+    ApiKey.PRODUCE: {"responses.topic_id", "responses.partition_responses.error_message"},
+    # Null and empty both say that no transaction was aborted; Kafka uses either.
+    ApiKey.FETCH: {"responses.topic_id", "responses.partitions.aborted_transactions"},
+    ApiKey.METADATA: {"brokers.port", "cluster_id", "topics.topic_id"},
+    # What is offered and with which features is compared in its own test below.
+    ApiKey.API_VERSIONS: {
+        "api_keys",
+        "supported_features",
+        "finalized_features",
+        "finalized_features_epoch",
+        "zk_migration_ready",
+    },
+    # Kafka lists settings that we do not have; DescribeConfigs compares those that both have.
+    ApiKey.CREATE_TOPICS: {"topics.topic_id", "topics.error_message", "topics.configs"},
+    ApiKey.DELETE_TOPICS: {"responses.topic_id", "responses.error_message"},
+    ApiKey.INIT_PRODUCER_ID: {"producer_id"},
+    ApiKey.DESCRIBE_CONFIGS: {
+        "results.error_message",
+        "results.configs.documentation",
+        "results.configs.synonyms",
+    },
+    ApiKey.CREATE_PARTITIONS: {"results.error_message"},
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: {"responses.error_message"},
+    ApiKey.DESCRIBE_CLUSTER: {"brokers.port", "cluster_id", "error_message"},
+}
+VERSIONS = [
+    pytest.param(api.key, version, id=f"{api.name}-v{version}")
+    for api in APIS.values()
+    for version in range(api.min_version, api.max_version + 1)
+]
+
+
+@pytest.mark.parametrize(("key", "version"), VERSIONS)
+def test_our_answers_are_kafkas(both: Both, key: ApiKey, version: int, topic: str) -> None:
+    """Asked the same, in the same order, both brokers say the same, but for ids, ports and wording."""
+    scenario, ignoring = SCENARIOS[key], MAY_DIFFER.get(key, set())
+    ours = [comparable(answer, ignoring) for answer in scenario(both.penstock, version, topic)]
+    theirs = [comparable(answer, ignoring) for answer in scenario(both.kafka, version, topic)]
+    for number, (our_answer, their_answer) in enumerate(zip(ours, theirs, strict=True)):
+        assert our_answer == their_answer, f"answer {number} of the scenario"
