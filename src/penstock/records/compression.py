@@ -13,6 +13,7 @@ from penstock.ports import Buffer
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD = 16
+_NO_ROOM = "write whole buffer"
 
 
 def decompress(codec: int, data: Buffer, bytes_max: int) -> bytes:
@@ -34,11 +35,19 @@ def decompress(codec: int, data: Buffer, bytes_max: int) -> bytes:
 
 
 def _gunzip(data: bytes, bytes_max: int) -> bytes:
-    stream = zlib.decompressobj(wbits=31)
-    out = stream.decompress(data, bytes_max)
-    if stream.unconsumed_tail:
-        raise PeerError(f"records open to more than {bytes_max} bytes")
-    return out
+    """One gzip stream, or several glued together, as Java's reader takes them."""
+    out = []
+    while data:
+        stream = zlib.decompressobj(wbits=31)
+        part = stream.decompress(data, bytes_max + 1)
+        if len(part) > bytes_max:
+            raise PeerError(f"records open to more than {bytes_max} bytes")
+        if not stream.eof:
+            raise PeerError("compressed records end too early")
+        out.append(part)
+        bytes_max -= len(part)
+        data = stream.unused_data
+    return b"".join(out)
 
 
 def _unsnap(data: bytes, bytes_max: int) -> bytes:
@@ -68,8 +77,9 @@ def _into(decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, byt
         out = bytearray(room)
         try:
             size = decompress_into(data, out)
-        except cramjam.DecompressionError:
-            if room >= bytes_max:
+        except cramjam.DecompressionError as wrong:
+            # Only for want of room: trying nonsense again and again in larger buffers would cost 0.1 s a batch.
+            if room >= bytes_max or _NO_ROOM not in str(wrong):
                 raise
             room = min(room * 8, bytes_max)
             continue

@@ -20,6 +20,7 @@ from penstock.records.batch import (
 from penstock.records.compression import decompress
 
 OPENED_BYTES_MAX = 128 * 1024 * 1024
+_INT64_END = 2**63
 
 
 class Record(NamedTuple):
@@ -51,6 +52,8 @@ def _record(data: bytes, header: BatchHeader) -> Record:
     value, at = _nullable(data, at)
     own_time = header.attributes & LOG_APPEND_TIME
     timestamp = header.max_timestamp if own_time else header.base_timestamp + stamp_delta
+    if not 0 <= offset_delta <= header.last_delta or not -_INT64_END <= timestamp < _INT64_END:
+        raise PeerError("a record lies outside of its batch")
     return Record(header.base_offset + offset_delta, timestamp, key, value)
 
 
