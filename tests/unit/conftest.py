@@ -1,0 +1,8 @@
+"""Lets tests import `stage`: pytest's importlib mode adds no folder of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
