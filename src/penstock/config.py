@@ -63,6 +63,9 @@ class BrokerConfig:
         at_least=1,
         at_most=64,
     )
+    sync_inline_us_max: int = setting(
+        2_000, "while syncs take less than this the loop waits for them: cheaper than two thread switches; 0: never"
+    )
     checkpoint_ms: int = setting(
         SECOND_MS, "how often the durable point of busy partitions is itself made durable", at_least=10
     )

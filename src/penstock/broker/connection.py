@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.ports import Buffer
 
 if TYPE_CHECKING:
+    from penstock.broker.fetch import WaitingFetch
     from penstock.broker.produce import Shape
 
 
@@ -25,13 +26,25 @@ class Slot:
 class Connection:
     """`held_bytes` counts requests not yet answered and large answers not yet taken by the client."""
 
-    __slots__ = ("backlog", "held_bytes", "is_closed", "is_paused", "number", "peer", "shape", "slots", "unsent_bytes")
+    __slots__ = (
+        "backlog",
+        "fetches",
+        "held_bytes",
+        "is_closed",
+        "is_paused",
+        "number",
+        "peer",
+        "shape",
+        "slots",
+        "unsent_bytes",
+    )
 
     def __init__(self, number: int, peer: str) -> None:
         self.number = number
         self.peer = peer
         self.slots: deque[Slot] = deque()
         self.backlog: deque[memoryview] = deque()
+        self.fetches: dict[WaitingFetch, None] = {}
         self.shape: Shape | None = None
         self.is_paused = False
         self.is_closed = False

@@ -71,6 +71,7 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
             if isinstance(partition, Partition):
                 partition.fetches[waiting] = None
                 waiting.partitions.append(partition)
+    slot.connection.fetches[waiting] = None
     node.wake_at(now_ms + call.max_wait_ms, waiting)
 
 
@@ -96,6 +97,7 @@ def abandon(waiting: WaitingFetch) -> None:
     for partition in waiting.partitions:
         partition.fetches.pop(waiting, None)
     waiting.partitions.clear()
+    waiting.slot.connection.fetches.pop(waiting, None)
 
 
 def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> None:

@@ -27,7 +27,7 @@ from penstock.broker.events import (
     Sync,
     Synced,
 )
-from penstock.broker.fetch import WaitingFetch, finish, on_visible
+from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition, bytes_between
 from penstock.broker.produce import produce_shaped
@@ -41,6 +41,7 @@ from penstock.wire.header import RequestHeader, decode_request_header
 from penstock.wire.message import decode
 
 LARGE_REPLY_BYTES = 64 * 1024
+TRIM_PAUSE_MS = 100
 
 
 class Node:
@@ -98,7 +99,7 @@ class Node:
             self._resume_some(now_ms)
             self._settle(now_ms)
         for connection, chunks in self._outbox.items():
-            if not connection.is_closed:
+            if chunks and not connection.is_closed:
                 effects.append(Reply(connection.number, chunks, connection.unsent_bytes > 0))
         self._outbox.clear()
         self._effects = []
@@ -271,7 +272,7 @@ class Node:
         self._unwitness(partition, now_ms)
         if log.visible is not before:
             on_visible(self, partition, bytes_between(before, log.visible), now_ms)
-        if log.needs_sync:
+        if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 
     # Time.
@@ -287,8 +288,8 @@ class Node:
         if self._checkpoint_at_ms is not None and self._checkpoint_at_ms <= now_ms:
             self._checkpoint()
         if self._retention_at_ms <= now_ms:
-            self._retention_at_ms = now_ms + self.config.retention_check_ms
-            self.store.trim(now_ms)
+            is_done = self.store.trim(now_ms)
+            self._retention_at_ms = now_ms + (self.config.retention_check_ms if is_done else TRIM_PAUSE_MS)
 
     def _unwitness(self, partition: Partition, now_ms: int) -> None:
         self._unwitnessed[partition] = None
@@ -375,6 +376,8 @@ class Node:
             connection.held_bytes = 0
             connection.slots.clear()
             connection.backlog.clear()
+            for waiting in list(connection.fetches):
+                abandon(waiting)
             self._paused.pop(connection, None)
 
     # What an operator sees.

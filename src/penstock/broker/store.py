@@ -16,6 +16,8 @@ from penstock.log.recovery import SyncFailedError, open_log
 from penstock.log.retention import plan_start, should_roll
 from penstock.ports import Disk
 
+TRIM_AT_ONCE = 200  # partitions a step: opening them all at once would stall every client
+
 
 class Store:
     """Partitions by (topic id, index)."""
@@ -26,6 +28,7 @@ class Store:
         self.catalog = catalog
         self.open: dict[tuple[bytes, int], Partition] = {}
         self.failed: dict[tuple[bytes, int], str] = {}
+        self._untrimmed: list[tuple[Topic, int]] = []
 
     def get(self, topic: Topic, index: int, now_ms: int) -> Partition | StorageError | None:
         """The partition, opened if need be; None if the topic has none of this number."""
@@ -104,28 +107,36 @@ class Store:
         folder = topic_folder(topic_id)
         return any(base_offsets(self.disk.names(f"{folder}/{index}"), LOG) for index in self.disk.names(folder))
 
-    def trim(self, now_ms: int) -> None:
-        """Apply retention to every partition that has more than one segment or has gone stale."""
-        for topic, index in self._all_partitions():
-            partition = self.open.get((topic.raw_id, index))
-            if partition is None:
-                names = self.disk.names(partition_folder(topic.topic_id, index))
-                if len(base_offsets(names, LOG)) < 2:
-                    continue
+    def trim(self, now_ms: int) -> bool:
+        """Apply retention to the next few partitions; True when all have had their turn."""
+        if not self._untrimmed:
+            self._untrimmed = list(self._all_partitions())
+        some, self._untrimmed = self._untrimmed[-TRIM_AT_ONCE:], self._untrimmed[:-TRIM_AT_ONCE]
+        for topic, index in some:
+            if topic is self.catalog.topics.get(topic.name):
+                self._trim_one(topic, index, now_ms)
+        return not self._untrimmed
+
+    def _trim_one(self, topic: Topic, index: int, now_ms: int) -> None:
+        partition = self.open.get((topic.raw_id, index)) or self._open_if_written(topic, index, now_ms)
+        if partition is None or partition.log.stopped is not None:
+            return
+        log = partition.log
+        with suppress(OSError, StorageError):
+            if should_roll(log, now_ms):
+                log.roll()
+            log.advance_start(plan_start(log, now_ms))
+        log.producers.expire(now_ms - self.config.producer_expiry_ms)
+
+    def _open_if_written(self, topic: Topic, index: int, now_ms: int) -> Partition | None:
+        with suppress(OSError):
+            if base_offsets(self.disk.names(partition_folder(topic.topic_id, index)), LOG):
                 found = self.get(topic, index, now_ms)
-                if not isinstance(found, Partition):
-                    continue
-                partition = found
-            log = partition.log
-            if log.stopped is None and should_roll(log, now_ms):
-                with suppress(StorageError):
-                    log.roll()
-            with suppress(OSError):
-                log.advance_start(plan_start(log, now_ms))
-            log.producers.expire(now_ms - self.config.producer_expiry_ms)
+                return found if isinstance(found, Partition) else None
+        return None
 
     def _all_partitions(self) -> Iterator[tuple[Topic, int]]:
-        for topic in list(self.catalog.topics.values()):
+        for topic in self.catalog.topics.values():
             for index in range(topic.partitions):
                 yield topic, index
 

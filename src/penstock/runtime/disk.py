@@ -79,13 +79,12 @@ class RealFile:
 
     def begin_sync(self) -> None:
         """Called by the loop before a thread syncs: from here on the handle stays open."""
-        self._handle()
         self._is_dirty = False  # a write from here on makes it dirty again
         self._syncs += 1
 
     def run_sync(self) -> None:
-        """The sync itself, in any thread."""
-        _sync_fd(self._fd)
+        """The sync itself, in any thread; a file with unsynced writes still has its handle."""
+        _sync_fd(self._fd if self._fd >= 0 else self._handle())
 
     def end_sync(self) -> None:
         """Called by the loop after a thread has synced."""

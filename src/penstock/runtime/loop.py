@@ -14,6 +14,7 @@ from penstock.broker.events import (
     Connected,
     Disconnected,
     Drained,
+    Effect,
     Event,
     Note,
     Pause,
@@ -52,6 +53,7 @@ class Loop:
         self._listeners: dict[int, Callable[[], None]] = {}
         self._sockets: list[socket.socket] = []
         self._pending: list[Event] = []
+        self._syncs: list[Sync] = []
         self._next_number = 0
         self._sweep_at_ms = 0
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
@@ -118,8 +120,18 @@ class Loop:
         self._step(events, now_ms)
 
     def _step(self, events: list[Event], now_ms: int) -> None:
+        while True:
+            self._perform_all(self._node.step(events, now_ms))
+            if not self._syncs:
+                return
+            syncs, self._syncs = self._syncs, []
+            events = list(self._pool.run(syncs))
+            if not events:
+                return
+
+    def _perform_all(self, effects: list[Effect]) -> None:
         perform = self._perform
-        for effect in self._node.step(events, now_ms):
+        for effect in effects:
             perform[type(effect)](effect)
 
     # In.
@@ -235,7 +247,7 @@ class Loop:
         self._poller.modify(channel.sock.fileno(), wanted | (OUT if channel.out else 0))
 
     def _sync(self, effect: Sync) -> None:
-        self._pool.submit(effect)
+        self._syncs.append(effect)
 
     def _close(self, effect: Close) -> None:
         number, reason = effect
@@ -330,12 +342,10 @@ class Loop:
         for channel in self._channels.values():
             channel.is_paused = True
             self._watch(channel)
-        for effect in self._node.sync_all():
-            self._perform[type(effect)](effect)
+        self._perform_all(self._node.sync_all())
+        self._step([], self._clock.now_ms())
         while self._node.is_syncing:
             self._turn(1000)
-        for effect in self._node.step([], self._clock.now_ms()):
-            self._perform[type(effect)](effect)
         for channel in list(self._channels.values()):
             channel.sock.close()
         self._pool.stop()

@@ -34,7 +34,7 @@ def run_broker(config: BrokerConfig) -> int:
     disk = RealDisk(config.data)
     advertised = parse_address("advertise", config.advertise) if config.advertise else (host, port)
     node = Node(disk, config, advertised, _random_id, clock.now_ms())
-    pool = SyncPool(disk, config.sync_threads)
+    pool = SyncPool(disk, config.sync_threads, config.sync_inline_us_max)
     loop = Loop(node, config, clock, pool)
     loop.listen(listener)
     if config.metrics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from queue import SimpleQueue
@@ -11,11 +12,14 @@ from queue import SimpleQueue
 from penstock.broker.events import Sync, Synced
 from penstock.runtime.disk import RealDisk, RealFile
 
+INLINE_FILES = 2
+
 
 class SyncPool:
-    """Runs Sync effects on a few threads; `wake_fd` becomes readable when some have ended."""
+    """Runs Sync effects at once while the disk is quick, else on a few threads; `wake_fd` then tells of their end."""
 
-    def __init__(self, disk: RealDisk, threads: int) -> None:
+    def __init__(self, disk: RealDisk, threads: int, inline_us_max: int) -> None:
+        self._pace = Pace(inline_us_max * 1000)
         self._disk = disk
         self._wanted: SimpleQueue[Sync | None] = SimpleQueue()
         self._ended: deque[tuple[Sync, str | None]] = deque()
@@ -25,10 +29,16 @@ class SyncPool:
         self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._is_signalled = False
 
-    def submit(self, sync: Sync) -> None:
-        for file in sync.files:
-            _real(file).begin_sync()
-        self._running += 1
+    def run(self, syncs: list[Sync]) -> list[Synced]:
+        """Start these syncs; those that were run at once have ended already."""
+        if self._running == 0 and sum(len(sync.files) for sync in syncs) <= INLINE_FILES and self._pace.is_quick:
+            return [self._run_now(sync) for sync in syncs]
+        for sync in syncs:
+            self._submit(sync)
+        return []
+
+    def _submit(self, sync: Sync) -> None:
+        self._begin(sync)
         if self._running > len(self._threads) and len(self._threads) < self._threads_max:
             thread = threading.Thread(target=self._work, name=f"sync-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
@@ -46,11 +56,13 @@ class SyncPool:
             ended.append(self._end(sync, error))
         return ended
 
-    def run_now(self, sync: Sync) -> Synced:
-        """Sync in the calling thread."""
+    def _begin(self, sync: Sync) -> None:
+        self._running += 1
         for file in sync.files:
             _real(file).begin_sync()
-        self._running += 1
+
+    def _run_now(self, sync: Sync) -> Synced:
+        self._begin(sync)
         return self._end(sync, self._sync(sync))
 
     def stop(self) -> None:
@@ -73,6 +85,7 @@ class SyncPool:
                 os.write(self._wake_write, b"!")
 
     def _sync(self, sync: Sync) -> str | None:
+        began_ns = time.monotonic_ns()
         try:
             for file in sync.files:
                 _real(file).run_sync()
@@ -80,7 +93,25 @@ class SyncPool:
                 self._disk.sync_folder(folder)
         except OSError as error:
             return str(error)
+        finally:
+            self._pace.took(time.monotonic_ns() - began_ns)
         return None
+
+
+class Pace:
+    """Whether syncs are quick enough to be waited for: a thread costs two switches, a slow disk stalls everybody."""
+
+    def __init__(self, limit_ns: int) -> None:
+        self._limit_ns = limit_ns
+        self._average_ns = 0
+
+    @property
+    def is_quick(self) -> bool:
+        return self._average_ns < self._limit_ns
+
+    def took(self, duration_ns: int) -> None:
+        """One slow sync is believed at once, many quick ones are needed to forget it."""
+        self._average_ns = max(duration_ns, self._average_ns - self._average_ns // 32)
 
 
 def _real(file: object) -> RealFile:
