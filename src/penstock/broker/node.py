@@ -38,7 +38,7 @@ from penstock.log.scan import Damage
 from penstock.ports import Buffer, Disk
 from penstock.wire.apis import APIS, ApiKey
 from penstock.wire.header import RequestHeader, decode_request_header
-from penstock.wire.message import decode
+from penstock.wire.message import decode_request
 
 LARGE_REPLY_BYTES = 64 * 1024
 TRIM_PAUSE_MS = 100
@@ -151,7 +151,7 @@ class Node:
             if hot is not None:
                 hot(self, slot, header, frame, now_ms)
             else:
-                request = decode(api.request, frame, header.api_version, header.size)
+                request = decode_request(api.request, frame, header.api_version, header.size)
                 COLD[header.api_key](Call(self, slot, header, now_ms), request)
         except PeerError as error:
             self.close(connection, "protocol", str(error))

@@ -40,6 +40,15 @@ def decode(cls: type[M], data: Buffer, version: int, position: int = 0) -> M:
     return message
 
 
+def decode_request(cls: type[M], data: Buffer, version: int, position: int) -> M:
+    """A client's message; bytes behind it are ignored, as Kafka does.
+
+    librdkafka counts on that: when it asks for the metadata of all topics, it sends three bytes too many.
+    """
+    message: M = _message_codec(cls, version).read(Reader(data, position))
+    return message
+
+
 def encode(message: Message, version: int) -> bytes:
     """The bytes of a message; ValueError if this version cannot say it."""
     writer = Writer()
