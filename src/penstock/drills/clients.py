@@ -1,0 +1,229 @@
+"""Real clients that write and read in threads of their own and record what they were told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from penstock.assure.history import Assign, End, Outcome, Poll, Send, Settle
+from penstock.drills.recorder import Recorder
+from penstock.errors import PenstockError
+
+UNSETTLED_MAX = 2_000
+SETTLE_WITHIN_S = 60.0
+READ_WITHIN_S = 60.0
+# The broker is away for a second at a time: look for it often, and give nothing up meanwhile.
+PATIENT = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "socket.keepalive.enable": True,
+    "log_level": 0,
+}
+
+
+class Place(NamedTuple):
+    """One partition."""
+
+    topic: str
+    partition: int
+
+
+class RecordingProducer:
+    """Sends numbered values and records what became of each."""
+
+    def __init__(
+        self, name: str, address: str, recorder: Recorder, *, idempotent: bool = True, **settings: object
+    ) -> None:
+        self.name = name
+        self.recorder = recorder
+        self.acked = 0
+        self.troubles: list[str] = []
+        self._life = name if idempotent else None
+        self._sent = 0
+        self._settled = 0
+        self._client = Producer(
+            {
+                "bootstrap.servers": address,
+                "client.id": name,
+                "enable.idempotence": idempotent,
+                "acks": "all",
+                "linger.ms": 2,
+                "message.timeout.ms": int(SETTLE_WITHIN_S * 1000),
+                "retry.backoff.ms": 20,
+                "retry.backoff.max.ms": 200,
+                "error_cb": self._on_error,
+                **PATIENT,
+                **{key.replace("_", "."): value for key, value in settings.items()},
+            }
+        )
+
+    def send(self, place: Place, size: int = 0) -> str:
+        """Record and send the next value, padded to `size`; waits while too many are unsettled."""
+        while self._sent - self._settled >= UNSETTLED_MAX:
+            self._client.poll(0.05)
+        value = f"{self.name}-{self._sent}"
+        value += "." * (size - len(value))
+        self.recorder.record(Send(self.name, place.topic, place.partition, value, self._life))
+        while True:
+            try:
+                self._client.produce(place.topic, value, partition=place.partition, on_delivery=self._on_delivery)
+                break
+            except BufferError:
+                self._client.poll(0.05)
+        self._sent += 1
+        self._client.poll(0)
+        return value
+
+    def wait(self, seconds: float) -> None:
+        """Let acknowledgements come in."""
+        self._client.poll(seconds)
+
+    def settle(self, within_s: float = SETTLE_WITHIN_S) -> None:
+        """Wait until every send has an outcome; PenstockError if one has none in time."""
+        left = self._client.flush(within_s)
+        if left:
+            raise PenstockError(f"{left} sends of {self.name} had no outcome after {within_s:.0f} s")
+
+    def abandon(self) -> None:
+        """Give up everything unsettled: its outcome stays unknown."""
+        self._client.purge()
+        self._client.flush(5)
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        self._settled += 1
+        value, topic, partition = message.value(), message.topic(), message.partition()
+        if value is None or topic is None or partition is None:
+            raise PenstockError("a delivery report does not say what was delivered")
+        offset = message.offset()
+        outcome = Outcome.OK if error is None else _outcome(error)
+        at = offset if error is None and offset is not None and offset >= 0 else None
+        self.acked += outcome is Outcome.OK
+        if error is not None:
+            self.troubles.append(error.str())
+        self.recorder.record(Settle(self.name, topic, partition, value.decode(), outcome, at))
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self.troubles.append(f"fatal: {error.str()}")
+
+
+def _outcome(error: KafkaError) -> Outcome:
+    """Only what the broker refused before it stored anything has failed for certain."""
+    refused = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.INVALID_RECORD)
+    return Outcome.FAIL if error.code() in refused else Outcome.UNKNOWN
+
+
+class RecordingConsumer:
+    """Follows partitions from their beginning and records every answer."""
+
+    def __init__(self, name: str, address: str, recorder: Recorder, places: list[Place], **settings: object) -> None:
+        self.name = name
+        self.recorder = recorder
+        self.read = 0
+        self.troubles: list[str] = []
+        self.positions = dict.fromkeys(places, 0)
+        self.client: Any = Consumer(
+            {
+                "bootstrap.servers": address,
+                "client.id": name,
+                "group.id": name,
+                "enable.auto.commit": False,
+                # Nothing is trimmed: an offset out of range means that the log has lost something.
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 100,
+                "fetch.error.backoff.ms": 20,
+                "error_cb": _ignore,
+                **PATIENT,
+                **{key.replace("_", "."): value for key, value in settings.items()},
+            }
+        )
+        for place in places:
+            recorder.record(Assign(name, 1, place.topic, place.partition, 0))
+        self.client.assign([TopicPartition(*place, 0) for place in places])
+
+    def poll(self, seconds: float) -> int:
+        """Record what came within `seconds`; how many records."""
+        found: dict[Place, list[tuple[int, str]]] = {}
+        for message in self.client.consume(1000, seconds):
+            error = message.error()
+            if error is None:
+                records = found.setdefault(Place(message.topic(), message.partition()), [])
+                records.append((message.offset(), message.value().decode()))
+            elif error.code() != KafkaError._PARTITION_EOF:
+                self.troubles.append(error.str())
+        for place, records in found.items():
+            self.positions[place] = records[-1][0] + 1
+            self.recorder.record(Poll(self.name, 1, *place, tuple(records)))
+        count = sum(map(len, found.values()))
+        self.read += count
+        return count
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def read_all(name: str, address: str, recorder: Recorder, places: list[Place]) -> None:
+    """The final read: each partition from its beginning to its end, as one assignment; PenstockError if it stalls."""
+    reader = RecordingConsumer(name, address, recorder, places)
+    try:
+        ends = {place: _end_of(reader.client, place) for place in places}
+        deadline = time.monotonic() + READ_WITHIN_S
+        while any(_position(reader, place) < end for place, end in ends.items()):
+            reader.poll(0.2)
+            if time.monotonic() > deadline:
+                raise PenstockError(f"the final read stalled at {reader.positions} of {ends}: {reader.troubles}")
+        for place, end in ends.items():
+            recorder.record(End(name, 1, *place, end))
+    finally:
+        reader.close()
+
+
+def _position(reader: RecordingConsumer, place: Place) -> int:
+    # Where a log ends with a batch without records, only the client itself knows that it is past it.
+    known: int = reader.client.position([TopicPartition(*place)])[0].offset
+    return max(reader.positions[place], known)
+
+
+def _end_of(client: Any, place: Place) -> int:
+    for _ in range(6):
+        try:
+            high: int = client.get_watermark_offsets(TopicPartition(*place), timeout=5)[1]
+        except KafkaException:
+            continue
+        return high
+    raise PenstockError(f"nobody says where {place.topic}/{place.partition} ends")
+
+
+def _ignore(_: KafkaError) -> None:
+    """That the broker is away is what a drill is about."""
+
+
+class Worker:
+    """Runs `turn` again and again in a thread until stopped; what it raised is raised by `join`."""
+
+    def __init__(self, name: str, turn: Callable[[], object]) -> None:
+        self._turn = turn
+        self._failure: BaseException | None = None
+        self._is_stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._is_stopping.is_set():
+                self._turn()
+        except BaseException as failure:  # noqa: BLE001  # the top of a thread: handed to who joins it
+            self._failure = failure
+
+    def stop(self) -> None:
+        self._is_stopping.set()
+
+    def join(self) -> None:
+        self.stop()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
