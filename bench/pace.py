@@ -40,6 +40,5 @@ QUICK = Pace(
     latency_warm_s=1.0,
     latency_s=4.0,
     core_requests=30_000,
-    partitions=1_000,
     idle_s=2.0,
 )

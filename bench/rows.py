@@ -118,7 +118,8 @@ def _costs() -> list[Row]:
         both("partitions-10000-create", "10,000 partitions: to make them", "s", many, "create"),
         both("partitions-10000-start", "10,000 partitions: start to first ack", "s", many, "start"),
         both("partitions-10000-idle-cpu", "10,000 partitions: idle, of one core", "%", many, "cpu"),
-        both("partitions-10000-memory", "10,000 partitions: memory", "MB", many, "megabytes"),
+        both("partitions-10000-memory", "10,000 partitions: memory, one of them used", "MB", many, "megabytes"),
+        both("partitions-10000-memory-used", "10,000 partitions: memory, all used", "MB", many, "megabytes_used"),
     ]
 
 

@@ -88,18 +88,29 @@ def produce_frame(topic: str, partition: int, value: bytes) -> bytes:
 
 def first_ack(address: str, topic: str, partition: int = 0) -> float:
     """Produce one record, again while the partition has no leader yet; the monotonic time of the ack."""
+    with WireClient(address) as client:
+        return _ack(client, topic, partition)
+
+
+def use_partitions(address: str, topic: str, partitions: int) -> None:
+    """One acknowledged record in each partition."""
+    with WireClient(address) as client:
+        for partition in range(partitions):
+            _ack(client, topic, partition)
+
+
+def _ack(client: WireClient, topic: str, partition: int) -> float:
     deadline = time.monotonic() + _DEADLINE_S
     request = produce_request(topic, partition, bytes(100))
-    with WireClient(address) as client:
-        while True:
-            answer = client.ask(ApiKey.PRODUCE, PRODUCE_VERSION, request, ProduceResponse)
-            acked_at = time.monotonic()
-            code = answer.responses[0].partition_responses[0].error_code
-            if code == ErrorCode.NONE:
-                return acked_at
-            if code not in _NOT_YET or acked_at > deadline:
-                raise PenstockError(f"{topic}-{partition} did not take a record: error {code}")
-            time.sleep(_RETRY_S)
+    while True:
+        answer = client.ask(ApiKey.PRODUCE, PRODUCE_VERSION, request, ProduceResponse)
+        acked_at = time.monotonic()
+        code = answer.responses[0].partition_responses[0].error_code
+        if code == ErrorCode.NONE:
+            return acked_at
+        if code not in _NOT_YET or acked_at > deadline:
+            raise PenstockError(f"{topic}-{partition} did not take a record: error {code}")
+        time.sleep(_RETRY_S)
 
 
 def _wait_for_leader(address: str, name: str, partition: int) -> None:
