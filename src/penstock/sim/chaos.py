@@ -1,0 +1,79 @@
+"""What goes wrong, and when."""
+
+from __future__ import annotations
+
+from penstock.log.layout import LOG
+from penstock.sim.inode import Inode
+from penstock.sim.ledger import Account
+from penstock.sim.world import World
+
+
+class Chaos:
+    """Strikes a world once a step, at the rates of its profile."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._down_for = 0
+        self._full_for = 0
+
+    def strike(self) -> None:
+        world, profile, chance = self._world, self._world.profile, self._world.chance
+        self._disk_faults()
+        if world.node is None:
+            self._down_for -= 1
+            if self._down_for <= 0:
+                world.start()
+            return
+        luck = chance.random()
+        if luck < profile.cut_power:
+            world.cut_power()
+            self._down_for = chance.randint(0, 3)
+        elif luck < profile.cut_power + profile.kill:
+            world.kill()
+            self._down_for = chance.randint(0, 3)
+        elif luck < profile.cut_power + profile.kill + profile.stop or (world.node.stopped and chance.random() < 0.1):
+            world.stop()
+        for link in list(world.links.values()):
+            if chance.random() < profile.break_link:
+                world.break_link(link)
+        if chance.random() < profile.flip:
+            self._flip()
+
+    def _disk_faults(self) -> None:
+        profile, chance, faults = self._world.profile, self._world.chance, self._world.disk.faults
+        faults.rates = {}
+        if chance.random() < profile.failing_sync:
+            faults.rates["sync"] = 0.5
+            faults.rates["sync_folder"] = 0.3
+        if chance.random() < profile.failing_call:
+            faults.rates[chance.choice(("read", "write", "create", "names", "open", "remove", "truncate", "size"))] = (
+                0.3
+            )
+        if self._full_for > 0:
+            self._full_for -= 1
+            if self._full_for == 0:
+                faults.room = None
+        elif chance.random() < profile.full_disk:
+            self._world.note("disk full")
+            faults.room = chance.choice((0, 100, 2000))
+            self._full_for = chance.randint(1, 20)
+
+    def _flip(self) -> None:
+        """Flip one bit of a batch that is durable."""
+        world = self._world
+        accounts = [a for a in world.ledger.accounts.values() if not a.topic.is_going and not a.topic.in_memory]
+        if not accounts:
+            return
+        account: Account = world.chance.choice(accounts)
+        batches = world.imager.durable(account.folder)
+        acked = [base for base in batches if base in account.acked]
+        if not acked:
+            return
+        base = world.chance.choice(acked)
+        stored = batches[base]
+        node = world.disk.folder(account.folder).names.get(stored.file)
+        if isinstance(node, Inode) and stored.file.endswith(LOG):
+            position = stored.position + world.chance.randrange(stored.header.size)
+            account.damaged[base] = stored.header.next_offset
+            node.flip(position, world.chance.randrange(8))
+            world.note(f"flipped a bit of {account.name} at offset {base}, position {position}")

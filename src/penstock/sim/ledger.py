@@ -1,0 +1,95 @@
+"""What was promised to clients, kept outside of the node that promised it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from penstock.log.layout import partition_folder
+
+Key = tuple[bytes, int]
+
+
+@dataclass(slots=True)
+class SimTopic:
+    """A topic as its creator knows it."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+    in_memory: bool = False
+    retention_ms: int = -1  # the shortest ever asked for
+    retention_bytes: int = -1
+    is_going: bool = False  # somebody asked to delete it
+    is_gone: bool = False  # and was told that it is
+
+
+@dataclass(slots=True)
+class Promise:
+    """An acknowledged batch."""
+
+    payload: bytes
+    next_offset: int
+    timestamp: int
+
+
+@dataclass(slots=True)
+class Account:
+    """All that was said about one partition."""
+
+    topic: SimTopic
+    index: int
+    acked: dict[int, Promise] = field(default_factory=dict)
+    told: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # offset -> payload and place in it
+    end: int = 0  # the highest end that a client was told of
+    delete_below: int = 0  # the highest offset ever asked for in DeleteRecords
+    deleted_below: int = 0  # the highest one that was granted
+    damaged: dict[int, int] = field(default_factory=dict)  # base offset -> next offset, of batches with flipped bits
+
+    @property
+    def folder(self) -> str:
+        return partition_folder(self.topic.topic_id, self.index)
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic.name}-{self.index}"
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether anything may have been removed from it on purpose."""
+        return bool(self.delete_below or self.topic.retention_ms >= 0 or self.topic.retention_bytes >= 0)
+
+    def may_be_gone(self, promise: Promise, now_ms: int) -> bool:
+        """Whether retention or a client allowed this batch to be removed."""
+        topic = self.topic
+        if topic.is_going or topic.retention_bytes >= 0 or promise.next_offset <= self.delete_below:
+            return True
+        return topic.retention_ms >= 0 and promise.timestamp < now_ms - topic.retention_ms
+
+
+class Ledger:
+    """Topics and partitions, and every value that was ever sent."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, SimTopic] = {}
+        self.accounts: dict[Key, Account] = {}
+        self.values: dict[bytes, tuple[str, ...]] = {}  # payload -> the values in it
+        self.producer_ids: dict[int, str] = {}
+        self._names: dict[bytes, SimTopic] = {}
+
+    def add(self, topic: SimTopic) -> None:
+        self.topics[topic.name] = topic
+        self._names[topic.topic_id.bytes] = topic
+
+    def topic(self, name: str, topic_id: UUID) -> SimTopic | None:
+        return self._names.get(topic_id.bytes) or self.topics.get(name)
+
+    def account(self, topic: SimTopic, index: int) -> Account:
+        key = (topic.topic_id.bytes, index)
+        found = self.accounts.get(key)
+        if found is None:
+            found = self.accounts[key] = Account(topic, index)
+        return found
+
+    def live(self) -> list[SimTopic]:
+        return [topic for topic in self.topics.values() if not topic.is_going]

@@ -1,0 +1,185 @@
+"""What must hold of every answer, at the moment the node gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from penstock.errors import ErrorCode
+from penstock.records.batch import HEADER_SIZE, BatchHeader, crc_matches, decode_header
+from penstock.sim.ledger import Account, Promise
+from penstock.sim.network import Asked
+from penstock.sim.producer import Flight
+from penstock.wire.message import Message
+from penstock.wire.messages.delete_records import DeleteRecordsResponse
+from penstock.wire.messages.fetch import FetchResponse, PartitionData
+from penstock.wire.messages.init_producer_id import InitProducerIdResponse
+from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from penstock.wire.messages.produce import PartitionProduceResponse, ProduceResponse
+
+if TYPE_CHECKING:
+    from penstock.sim.producer import SentBatch
+    from penstock.sim.world import World
+
+Check = Callable[["World", Asked, Message], str | None]
+LATEST = -1
+
+
+def offsets_never_change(world: World, asked: Asked, response: Message) -> str | None:
+    """An offset means one record, in every acknowledgement and every read, for ever."""
+    for account, batch, part in acks(world, asked, response):
+        if not part.error_code and (why := _tell(account, part.base_offset, batch.count, batch.payload)):
+            return why
+    for account, header, payload in served(world, response):
+        if header.record_count and (why := _tell(account, header.base_offset, header.record_count, payload)):
+            return why
+    return None
+
+
+def no_ack_after_failed_sync(world: World, asked: Asked, response: Message) -> str | None:
+    """After a failed sync nothing sent to that partition is acknowledged until the node was started again."""
+    for account, _, part in acks(world, asked, response):
+        failed_ms = world.sync_failed_ms.get(account.folder)
+        if failed_ms is not None and not part.error_code and asked.delivered_ms > failed_ms:
+            return f"{account.name}: offset {part.base_offset} was acknowledged after a failed sync"
+    return None
+
+
+def ack_keeps_its_promise(world: World, asked: Asked, response: Message) -> str | None:
+    """Notes what is promised; acked-is-durable holds the node to it from this event on."""
+    for account, batch, part in acks(world, asked, response):
+        if not part.error_code:
+            promise = Promise(batch.payload, part.base_offset + batch.count, batch.timestamp)
+            account.acked[part.base_offset] = promise
+    return None
+
+
+def visible_is_durable(world: World, asked: Asked, response: Message) -> str | None:
+    """Readers are given durable records only, and are told of no end beyond them."""
+    for account, header, payload in served(world, response):
+        if account.topic.in_memory or account.damaged or account.topic.is_going:
+            continue
+        stored = world.imager.durable(account.folder).get(header.base_offset)
+        if stored is None or stored.payload != payload:
+            return f"{account.name}: offset {header.base_offset} was served and is not durable"
+    for account, end in ends(world, asked, response):
+        if account.topic.in_memory or account.damaged or account.topic.is_going:
+            continue
+        if end > world.imager.durable_end(account.folder):
+            durable_end = world.imager.durable_end(account.folder)
+            return f"{account.name}: end {end} was told, durable is {durable_end}"
+    return None
+
+
+def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | None:
+    """The end of a log only grows, whatever happens to the node."""
+    for account, end in ends(world, asked, response):
+        if end < account.end:
+            return f"{account.name}: the end was {account.end} and is {end} now"
+        account.end = end
+    return None
+
+
+def deleted_stays_deleted(world: World, asked: Asked, response: Message) -> str | None:
+    """Records deleted on request never come back."""
+    if isinstance(response, DeleteRecordsResponse):
+        for topic in response.topics:
+            for part in topic.partitions:
+                known = world.ledger.topics.get(topic.name)
+                if not part.error_code and known is not None:
+                    account = world.ledger.account(known, part.partition_index)
+                    account.deleted_below = max(account.deleted_below, part.low_watermark)
+    for account, header, _ in served(world, response):
+        if header.next_offset <= account.deleted_below:
+            return f"{account.name}: offset {header.base_offset} was deleted and is served"
+    return None
+
+
+def damage_is_never_served(world: World, asked: Asked, response: Message) -> str | None:
+    """Whatever is served is whole, and was sent by somebody."""
+    for account, header, payload in served(world, response):
+        if header.record_count and payload not in world.ledger.values:
+            return f"{account.name}: what is served at offset {header.base_offset} was never sent"
+    return None
+
+
+def no_false_damage(world: World, asked: Asked, response: Message) -> str | None:
+    """No record is called damaged on a disk that damages nothing."""
+    for account, data in fetched(world, response):
+        if data.error_code == ErrorCode.CORRUPT_MESSAGE and not account.damaged:
+            return f"{account.name} is called damaged"
+    return None
+
+
+def producer_ids_are_unique(world: World, asked: Asked, response: Message) -> str | None:
+    """No producer id is given out twice."""
+    if isinstance(response, InitProducerIdResponse) and not response.error_code:
+        if response.producer_id in world.ledger.producer_ids:
+            return f"producer id {response.producer_id} was given out twice"
+        world.ledger.producer_ids[response.producer_id] = ""
+    return None
+
+
+ON_REPLY: dict[str, Check] = {
+    "no-ack-after-failed-sync": no_ack_after_failed_sync,
+    "acked-is-durable": ack_keeps_its_promise,
+    "offsets-never-change": offsets_never_change,
+    "visible-is-durable": visible_is_durable,
+    "end-never-goes-back": end_never_goes_back,
+    "deleted-stays-deleted": deleted_stays_deleted,
+    "damage-is-never-served": damage_is_never_served,
+    "no-false-damage": no_false_damage,
+    "producer-ids-are-unique": producer_ids_are_unique,
+}
+
+
+def acks(
+    world: World, asked: Asked, response: Message
+) -> Iterator[tuple[Account, SentBatch, PartitionProduceResponse]]:
+    if isinstance(response, ProduceResponse):
+        flight: Flight = asked.tag  # type: ignore[assignment]  # set by the producer
+        parts = [part for topic in response.responses for part in topic.partition_responses]
+        for (lane, batch), part in zip(flight, parts, strict=True):
+            yield world.ledger.account(lane.topic, lane.index), batch, part
+
+
+def fetched(world: World, response: Message) -> Iterator[tuple[Account, PartitionData]]:
+    if isinstance(response, FetchResponse):
+        for topic in response.responses:
+            known = world.ledger.topic(topic.topic, topic.topic_id)
+            for data in topic.partitions:
+                if known is not None:
+                    yield world.ledger.account(known, data.partition_index), data
+
+
+def served(world: World, response: Message) -> Iterator[tuple[Account, BatchHeader, bytes]]:
+    """Every batch in a fetch reply; one that is not whole has an empty payload."""
+    for account, data in fetched(world, response):
+        raw = bytes(data.records or b"")
+        at = 0
+        while at < len(raw):
+            header = decode_header(raw, at)
+            whole = at + header.size <= len(raw) and crc_matches(raw, at, header)
+            yield account, header, raw[at + HEADER_SIZE : at + header.size] if whole else b""
+            at += max(header.size, HEADER_SIZE)
+
+
+def ends(world: World, asked: Asked, response: Message) -> Iterator[tuple[Account, int]]:
+    """Every end of a log that this answer tells."""
+    for account, data in fetched(world, response):
+        if not data.error_code:
+            yield account, data.high_watermark
+    if isinstance(response, ListOffsetsResponse) and isinstance(asked.request, ListOffsetsRequest):
+        for wanted, topic in zip(asked.request.topics, response.topics, strict=True):
+            known = world.ledger.topics.get(topic.name)
+            for ask, part in zip(wanted.partitions, topic.partitions, strict=True):
+                if ask.timestamp == LATEST and not part.error_code and known is not None:
+                    yield world.ledger.account(known, part.partition_index), part.offset
+
+
+def _tell(account: Account, base: int, count: int, payload: bytes) -> str | None:
+    for delta in range(count):
+        told = account.told.setdefault(base + delta, (payload, delta))
+        if told != (payload, delta):
+            return f"{account.name}: offset {base + delta} means two records"
+    return None

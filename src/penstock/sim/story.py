@@ -1,0 +1,124 @@
+"""A run: first faults, in which nothing may be lost; then calm, in which everything must finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from penstock.assure.checker import check
+from penstock.assure.verdict import Result
+from penstock.broker import metalog
+from penstock.config import TOPIC_SETTINGS
+from penstock.sim.chaos import Chaos
+from penstock.sim.consumer import Consumer
+from penstock.sim.world import BrokenError, World
+
+CALM_STEPS_MAX = 1500
+
+
+@contextmanager
+def small_world() -> Iterator[None]:
+    """Limits that keep disks large are lowered, so that small logs roll and compact as large ones do."""
+    segment_bytes = TOPIC_SETTINGS["segment.bytes"]
+    compact_after = metalog._COMPACT_AFTER
+    spare_bytes = metalog.SPARE_BYTES
+    TOPIC_SETTINGS["segment.bytes"] = replace(segment_bytes, at_least=1)
+    metalog._COMPACT_AFTER = 6
+    metalog.SPARE_BYTES = 4096
+    try:
+        yield
+    finally:
+        TOPIC_SETTINGS["segment.bytes"] = segment_bytes
+        metalog._COMPACT_AFTER = compact_after
+        metalog.SPARE_BYTES = spare_bytes
+
+
+def run(world: World) -> World:
+    """The whole story of a world; BrokenError when a promise does not hold."""
+    with small_world():
+        chaos = Chaos(world)
+        for _ in range(world.profile.steps):
+            chaos.strike()
+            world.moment()
+        calm_down(world)
+        final_read(world)
+    return world
+
+
+def calm_down(world: World) -> None:
+    """No more faults: every request is answered, every batch settled, every reader at the end."""
+    world.disk.faults.calm_down()
+    world.note("calm")
+    world.scene.is_calm = True
+    for _ in range(CALM_STEPS_MAX):
+        _revive(world)
+        world.moment(calm=True)
+        if _is_finished(world):
+            return
+    raise BrokenError("calm-finishes", _unfinished(world))
+
+
+def _revive(world: World) -> None:
+    if world.node is not None and world.node.stopped:
+        world.kill() if world.chance.random() < 0.5 else world.stop()
+    if world.node is None:
+        world.start()
+
+
+def _is_finished(world: World) -> bool:
+    return (
+        all(producer.is_done for producer in world.producers)
+        and all(consumer.is_at_end for consumer in world.consumers)
+        and not (world.admin.link is not None and world.admin.link.in_flight)
+        and not world.jobs
+        and not world.ended
+    )
+
+
+def _unfinished(world: World) -> str:
+    waiting = [p.name for p in world.producers if not p.is_done] + [c.name for c in world.consumers if not c.is_at_end]
+    stopped = world.node.stopped if world.node is not None else "down"
+    return f"after {CALM_STEPS_MAX} calm steps {waiting or 'the admin or a sync'} still waits; stopped: {stopped}"
+
+
+def final_read(world: World) -> None:
+    """A last consumer reads everything from the beginning; then the history is judged."""
+    last = Consumer(world.scene, "last")
+    for topic in world.ledger.live():
+        for index in range(topic.partitions):
+            last.follow(topic, index)
+    world.consumers.append(last)
+    for _ in range(CALM_STEPS_MAX):
+        world.moment(calm=True)
+        if last.is_at_end:
+            break
+    else:
+        raise BrokenError("calm-finishes", "the last read does not come to the end")
+    last.record_ends()
+    if world.damage:
+        _nothing_behind_damage_is_lost(world)
+    else:
+        _history_is_valid(world)
+
+
+def _history_is_valid(world: World) -> None:
+    live = {topic.name for topic in world.ledger.live()}
+    verdict = check([event for event in world.scene.history if getattr(event, "topic", None) in live])
+    if verdict.result is Result.INVALID:
+        raise BrokenError("history-is-valid", verdict.findings[0].sentence)
+
+
+def _nothing_behind_damage_is_lost(world: World) -> None:
+    """Every acknowledged batch in which no bit was flipped was given to the last reader, or can still be had."""
+    seen: dict[tuple[str, int], set[int]] = {}
+    for event in world.scene.history:
+        if getattr(event, "process", "") == "last" and hasattr(event, "records"):
+            seen.setdefault((event.topic, event.partition), set()).update(offset for offset, _ in event.records)
+    for account in world.ledger.accounts.values():
+        if account.topic.is_going or account.topic.in_memory or account.is_trimmed:
+            continue
+        for base in account.acked:
+            if base not in account.damaged and base not in seen.get((account.topic.name, account.index), set()):
+                what = f"{account.name}: offset {base} is whole on the disk and was not served"
+                raise BrokenError("nothing-behind-damage-is-lost", f"{what}; damaged are {account.damaged}")
