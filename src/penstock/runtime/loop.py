@@ -125,7 +125,7 @@ class Loop:
             if not self._syncs:
                 return
             syncs, self._syncs = self._syncs, []
-            events = list(self._pool.run(syncs))
+            events = list(self._pool.run(syncs, len(events)))
             if not events:
                 return
 
