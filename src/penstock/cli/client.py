@@ -31,6 +31,14 @@ broker_option = click.option(
 )
 
 
+class RefusedError(PenstockError):
+    """The broker said no; `code` is Kafka's name of the reason."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
 def reach(addresses: str) -> dict[str, Any]:
     """Settings of a client for these brokers, once one of them was seen to listen."""
     try:
@@ -66,7 +74,7 @@ def admin_module() -> Any:
 
 
 def answer(future: Future[Any], topic: str) -> Any:
-    """What the broker answered about `topic`; PenstockError with its reason."""
+    """What the broker answered about `topic`; RefusedError with its reason."""
     from confluent_kafka import KafkaError, KafkaException
 
     try:
@@ -74,7 +82,7 @@ def answer(future: Future[Any], topic: str) -> Any:
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise no_topic(topic) from None
-        raise PenstockError(f"{topic}: {reason(error)}") from None
+        raise RefusedError(f"{topic}: {reason(error)}", error.args[0].name()) from None
     except TimeoutError:
         raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
 

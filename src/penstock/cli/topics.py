@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, admin, admin_module, answer, broker_option, setting_pairs
+from penstock.cli.client import (
+    ANSWER_TIMEOUT_S,
+    RefusedError,
+    admin,
+    admin_module,
+    answer,
+    broker_option,
+    setting_pairs,
+)
 from penstock.cli.output import count, json_option, print_facts, print_json, print_table
 
 partitions_option = click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="How many partitions.")
@@ -43,14 +51,17 @@ def create(
     """Create a topic; what is not given is the broker's default."""
     settings = setting_pairs(config, "--config")
     client = admin(broker)
-    if if_missing and name in client.list_topics(timeout=ANSWER_TIMEOUT_S).topics:
-        click.echo(f"{name} is there already")
-        return
     topic = admin_module().NewTopic(
         name, num_partitions=partitions or -1, replication_factor=replicas or -1, config=settings
     )
-    answer(client.create_topics([topic], operation_timeout=ANSWER_TIMEOUT_S)[name], name)
-    click.echo(f"created {name}")
+    try:
+        answer(client.create_topics([topic], operation_timeout=ANSWER_TIMEOUT_S)[name], name)
+    except RefusedError as refused:
+        if not if_missing or refused.code != "TOPIC_ALREADY_EXISTS":
+            raise
+        click.echo(f"{name} is there already")
+    else:
+        click.echo(f"created {name}")
 
 
 @command.command("describe")
