@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import datetime
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -65,7 +66,7 @@ def _options() -> argparse.Namespace:
 
 def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[str, Any]:
     (ROOT / ".bench").mkdir(exist_ok=True)
-    folder = options.data.resolve() / "run"
+    folder = options.data.resolve() / f"run-{os.getpid()}"  # two runs at once must not empty each other's folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _raise_file_limit()

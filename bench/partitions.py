@@ -20,7 +20,7 @@ class PartitionsTrial:
     side: str
 
     def run(self, scene: Scene) -> dict[str, float]:
-        """`create` and `start` in s (to the first ack), `cpu` idle in per cent of one core, `megabytes` then and once all are used."""
+        """`create`, `start` (to the first ack) in s, idle `cpu` in % of a core, `megabytes` then and with all used."""
         scene.stop_brokers()
         node = scene.fresh_node(self.side)
         node.start()
