@@ -36,6 +36,6 @@ def statement(pace: Pace, machine: Mapping[str, str]) -> list[str]:
         " Kafka's formatting of the folder is not counted. Memory: resident set of the process.",
         f"Core: Node.step with a disk in memory and no sockets, {pace.core_requests:,} requests.",
         f"Many partitions: {pace.partitions:,} empty ones in ten topics, after a clean restart;"
-        f" idle processor time over {pace.idle_s:.0f} s. Ours opens a partition when it is first used, Kafka all of them"
+        f" idle processor time over {pace.idle_s:.0f} s. Ours opens a partition at its first use, Kafka all of them"
         " at its start: start, idle and the first memory row gain from that; the last row is after a record to each.",
     ]
