@@ -257,10 +257,18 @@ class Log:
         self.next_offset = point.offset
         self.written = self.durable = point
         self._show(point)
+        if witness is None or point.segment.end == 0:
+            # Durable with the first group: without a witness a torn tail looks like damage, and with one from before
+            # a gap that recovery left, what stands behind the gap looks like a torn tail.
+            with suppress(OSError):
+                self._write_witness(self._witness.reserved)
+                self._dirty.append(self.witness_file)
+                self.witness_dirty = False
 
     def _write_witness(self, reserved: int) -> None:
         durable = self.durable
-        generation = self._witness.generation + 1
+        # A new generation goes to the other slot, so one that may be durable is never written over by one that is not.
+        generation = self._witness.generation + (not self.witness_dirty)
         witness = Witness(generation, durable.offset, durable.segment.base_offset, durable.position, reserved)
         write_witness(self.witness_file, witness)
         self._witness = witness
@@ -277,6 +285,7 @@ class Log:
         """Promise durably that offsets below the reserve may be in use, before any of them is."""
         self._write_witness(self.next_offset + self.limits.memory_reserve)
         self.witness_file.sync()
+        self.witness_dirty = False
         if self.folder_dirty:
             self.disk.sync_folder(self.folder)
             self.folder_dirty = False

@@ -8,7 +8,7 @@ from crc32c import crc32c
 
 from penstock.errors import PeerError
 from penstock.log.log import Log, Point
-from penstock.log.scan import Damage, Window, batch_at, header_fault, walk
+from penstock.log.scan import Damage, Whole, Window, batch_at, header_fault, walk
 from penstock.log.segment import Segment
 from penstock.records.batch import (
     CRC_FROM,
@@ -54,6 +54,7 @@ def read(log: Log, offset: int, bytes_max: int) -> memoryview:
 
 def _read_from(log: Log, segment: Segment, position: int, expected: int, offset: int, bytes_max: int) -> memoryview:
     end = log.readable_end(segment)
+    sure = position, expected
     while position < end:
         data = segment.file.read(position, min(max(bytes_max, HEADER_SIZE), end - position))
         begin, stop, following = _whole_batches(data, expected, offset, bytes_max)
@@ -71,10 +72,7 @@ def _read_from(log: Log, segment: Segment, position: int, expected: int, offset:
                 return memoryview(segment.file.read(position, found.size))
             position, expected = position + found.size, found.next_offset
             continue
-        damage = _damage_at(segment, position, end, expected)
-        if damage.next_offset is None or damage.next_offset > offset:
-            raise DamagedError(_up_to_next_segment(log, segment, damage))
-        position, expected = damage.end, damage.next_offset
+        position, expected = sure = _past_damage(log, segment, sure, end, offset)
     after = log.segment_after(segment)
     if after is None or after.base_offset > offset:
         missing = Damage(end, end, expected, after.base_offset if after else None, "records are missing here")
@@ -105,12 +103,19 @@ def _whole_batches(data: bytes, expected: int, offset: int, bytes_max: int) -> t
     return (begin if begin >= 0 else at), at, expected
 
 
-def _damage_at(segment: Segment, position: int, end: int, expected: int) -> Damage:
+def _past_damage(log: Log, segment: Segment, sure: tuple[int, int], end: int, offset: int) -> tuple[int, int]:
+    """Where the batch with `offset` begins; every batch from `sure` on is checked, as a skipped one may have lied."""
+    position, expected = sure
     for found in walk(segment.file, position, end, expected, verify=True):
         if isinstance(found, Damage):
             segment.note_damage(found)
-            return found
-    return Damage(position, end, expected, None, "the batch changed while it was read")
+            if found.next_offset is None or found.next_offset > offset:
+                raise DamagedError(_up_to_next_segment(log, segment, found))
+        elif found.header.next_offset > offset:
+            return found.position, found.header.base_offset
+        else:
+            expected = found.header.next_offset
+    return end, expected
 
 
 def _up_to_next_segment(log: Log, segment: Segment, damage: Damage) -> Damage:
@@ -151,21 +156,32 @@ def offset_of_latest_time(log: Log) -> _FOUND_TIME | None:
 
 def _latest_in(log: Log, segment: Segment, end: int) -> _FOUND_TIME | None:
     position = segment.index.max_timestamp_position
-    if position >= end:
-        # The newest record is not visible yet: look at what is.
-        best: _FOUND_TIME | None = None
-        for found in walk(segment.file, 0, end, segment.base_offset, verify=False):
-            if not isinstance(found, Damage) and (best is None or found.header.max_timestamp > best[0]):
-                best = (
-                    _first_record(segment, found.position, found.header, found.header.max_timestamp, log.start_offset)
-                    or best
-                )
-        return best
-    data = segment.file.read(position, HEADER_SIZE)
-    header = decode_header(data)
-    if header_fault(header, header.base_offset) is not None:
-        return None
-    return _first_record(segment, position, header, header.max_timestamp, log.start_offset)
+    if position < end:
+        header = decode_header(segment.file.read(position, HEADER_SIZE))
+        if header_fault(header, header.base_offset) is None:
+            record = _first_record(segment, position, header, header.max_timestamp, log.start_offset)
+            if record is not None:
+                return record
+    # The newest record is not visible yet, or deleted, or there is none in that batch: look at all the others.
+    best: _FOUND_TIME | None = None
+    for found in walk(segment.file, 0, end, segment.base_offset, verify=False):
+        if not isinstance(found, Damage) and (best is None or found.header.max_timestamp > best[0]):
+            record = _latest_of(segment, found, log.start_offset)
+            best = record if record is not None and (best is None or record[0] > best[0]) else best
+    return best
+
+
+def _latest_of(segment: Segment, batch: Whole, start_offset: int) -> _FOUND_TIME | None:
+    """The first record with the largest timestamp of those of a batch that are not deleted."""
+    position, header = batch
+    best: _FOUND_TIME | None = None
+    try:
+        for record in decode_records(segment.file.read(position, header.size)):
+            if record.offset >= start_offset and (best is None or record.timestamp > best[0]):
+                best = record.timestamp, record.offset
+    except PeerError:
+        return header.max_timestamp, header.base_offset
+    return best
 
 
 def _first_record(

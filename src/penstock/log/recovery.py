@@ -54,6 +54,7 @@ def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, no
     start = _scan_start(segments, witness)
     segments = _cut_tail(disk, folder, segments, start)
     log = Log(disk, folder, config, limits, segments)
+    log.folder_dirty = True  # a file that was never written to may have a name that was never synced
     end = max(segments[-1].next_offset, witness.offset if witness else 0)
     if end > segments[-1].next_offset:
         # The end is damaged: leave it as it is, and go on behind every offset that was acknowledged.
@@ -62,6 +63,7 @@ def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, no
     _make_durable(disk, folder, log.segments, start)
     log.recover_to(Point(end, log.active, log.active.end), witness, witness_file)
     log.torn = [name for name in disk.names(folder) if name.endswith(TORN)]
+    _remove_stale_snapshots(log, names)
     _recover_producers(log, names, now_ms)
     log.fill_reserved(now_ms)
     return log
@@ -156,6 +158,15 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
             disk.sync_folder(folder)
     except OSError as error:
         raise SyncFailedError(f"syncing {folder} failed: {error}") from error
+
+
+def _remove_stale_snapshots(log: Log, names: list[str]) -> None:
+    """Snapshots of a tail that is gone must not be found again when the log has grown past them."""
+    stale = [base for base in base_offsets(names, PRODUCERS) if base > log.next_offset]
+    for base in stale:
+        log.disk.remove(f"{log.folder}/{file_name(base, PRODUCERS)}")
+    if stale:
+        log.disk.sync_folder(log.folder)
 
 
 def _recover_producers(log: Log, names: list[str], now_ms: int) -> None:

@@ -12,7 +12,10 @@ def plan_start(log: Log, now_ms: int) -> int:
     closed = log.segments[:-1]
     if config.retention_ms >= 0:
         for segment, following in zip(closed, log.segments[1:], strict=True):
-            if segment.index.max_timestamp >= now_ms - config.retention_ms:
+            newest = segment.index.max_timestamp
+            if newest < 0:
+                continue  # without times, or damaged, it says nothing of its age: it goes with the next that does
+            if newest >= now_ms - config.retention_ms:
                 break
             start = max(start, following.base_offset)
     if config.retention_bytes >= 0:
@@ -32,5 +35,5 @@ def should_roll(log: Log, now_ms: int) -> bool:
         log.config.retention_ms >= 0
         and log.active.end > 0
         and log.durable.offset == log.next_offset
-        and newest < now_ms - log.config.retention_ms
+        and 0 <= newest < now_ms - log.config.retention_ms
     )

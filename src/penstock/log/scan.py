@@ -64,6 +64,9 @@ def walk(file: File, start: int, end: int, next_offset: int, *, verify: bool) ->
     position = start
     while position < end:
         found = batch_at(window, position, end, next_offset, verify=verify)
+        if not verify and isinstance(found, BatchHeader) and not _leads_on(window, position, end, found):
+            # Its own size or offsets may be what is wrong.
+            found = batch_at(window, position, end, next_offset, verify=True)
         if isinstance(found, BatchHeader):
             yield Whole(position, found)
             position += found.size
@@ -103,9 +106,17 @@ def header_fault(header: BatchHeader, next_offset: int) -> str | None:
         return f"the batch claims offset {header.base_offset}, {next_offset} is due"
     if header.leader_epoch != LEADER_EPOCH:
         return f"the batch claims leader epoch {header.leader_epoch}"
-    if header.length < HEADER_SIZE - LENGTH_OVERHEAD or header.last_delta < 0 or header.record_count < 0:
+    if header.length < HEADER_SIZE - LENGTH_OVERHEAD or header.last_delta < 0:
+        return "the batch header contradicts itself"
+    if header.record_count not in (0, header.last_delta + 1):
         return "the batch header contradicts itself"
     return None
+
+
+def _leads_on(window: Window, position: int, end: int, header: BatchHeader) -> bool:
+    """Whether the next batch, or the end, is just where this one says."""
+    following = position + header.size
+    return following == end or not isinstance(batch_at(window, following, end, header.next_offset, verify=False), str)
 
 
 def is_zero(file: File, start: int, end: int) -> bool:

@@ -26,6 +26,7 @@ class Segment:
     def create(cls, disk: Disk, folder: str, base_offset: int) -> Segment:
         """A new, empty segment; its name is durable after a sync of the folder."""
         segment = cls(disk, folder, base_offset, 0)
+        disk.remove(segment.index_path)  # of a segment that a power cut took
         segment._file = disk.create(segment.path)
         segment._index = SparseIndex(base_offset)
         return segment
@@ -82,7 +83,12 @@ class Segment:
             file = self._disk.open(self.index_path)
             index = decode_index(file.read(0, file.size()), self.base_offset)
             file.close()
-        if index is None or index.covered > self.end:
+        if index is not None and index.covered > self.end:
+            # Of a tail that is gone: must not be found again when the log has grown past it.
+            self._disk.remove(self.index_path)
+            self._disk.sync_folder(self._folder)
+            index = None
+        if index is None:
             index = SparseIndex(self.base_offset)
         self._extend_index(index)
         return index
