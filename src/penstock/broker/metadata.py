@@ -43,7 +43,7 @@ def _missing_names(call: Call, request: MetadataRequest) -> list[str]:
     """Valid names of topics that do not exist and that this client may have created by asking."""
     if not (request.allow_auto_topic_creation and call.node.config.auto_create_topics and request.topics):
         return []
-    names = (topic.name for topic in request.topics if topic.topic_id == _NO_ID)
+    names = dict.fromkeys(topic.name for topic in request.topics if topic.topic_id == _NO_ID)
     return [name for name in names if name and name not in call.node.catalog.topics and name_fault(name) is None]
 
 

@@ -49,10 +49,19 @@ class Partition:
         return None
 
     def fail_staged(self) -> None:
-        """The group being written failed; what was written before still waits for its sync."""
+        """The group being written failed; what was written before still waits for its sync, if one can come."""
         staged, self._staged = self._staged, []
-        for _, waiter in staged:
-            waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
+        written = self.log.written.offset
+        for offset, waiter in staged:
+            # A group is written in two when a segment is full: the first part may be fine.
+            if offset <= written:
+                self._waiting.append((offset, waiter))
+            else:
+                waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
+        if self.log.stopped is not None:
+            waiting, self._waiting = self._waiting, deque()
+            for _, waiter in waiting:
+                waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def on_synced(self) -> None:
         self.log.end_sync()
@@ -62,9 +71,6 @@ class Partition:
         """Nobody knows what is on disk now: fail every waiter, stop for good."""
         self.log.stop(reason)
         self.fail_staged()
-        waiting, self._waiting = self._waiting, deque()
-        for _, waiter in waiting:
-            waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _release(self) -> None:
         visible = self.log.visible.offset

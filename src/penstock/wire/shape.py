@@ -65,7 +65,7 @@ class ProduceShape:
 
 def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceShape | None:
     """The shape of a request just decoded, if it is of the simple kind."""
-    if version < 5 or len(call.topics) != 1 or len(call.topics[0][1]) != 1 or call.acks == 0:
+    if version < 5 or len(call.topics) != 1 or len(call.topics[0][1]) != 1 or call.acks not in (-1, 1):
         return None
     key, ((index, batch),) = call.topics[0]
     if batch is None or call.transactional_id is not None:
