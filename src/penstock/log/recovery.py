@@ -20,12 +20,16 @@ class SyncFailedError(StorageError):
 
 
 class _Start(NamedTuple):
-    """Where scanning begins; `proven` says that whatever is bad from there on was never acknowledged."""
+    """Where scanning begins; `proven` says that whatever is bad from there on was never acknowledged.
+
+    Below `acknowledged` nothing is ever cut.
+    """
 
     segment: int
     position: int
     offset: int
     proven: bool
+    acknowledged: int
 
 
 def open_log(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, now_ms: int) -> Log:
@@ -84,14 +88,14 @@ def _read_witness(disk: Disk, folder: str, names: list[str]) -> tuple[Witness | 
 
 def _scan_start(segments: list[Segment], witness: Witness | None) -> _Start:
     if witness is None:
-        return _Start(0, 0, segments[0].base_offset, proven=False)
+        return _Start(0, 0, segments[0].base_offset, proven=False, acknowledged=0)
     for number, segment in enumerate(segments):
         if segment.base_offset == witness.segment and segment.end >= witness.position:
-            return _Start(number, witness.position, witness.offset, proven=True)
+            return _Start(number, witness.position, witness.offset, proven=True, acknowledged=witness.offset)
     # Something acknowledged is missing, so nothing that follows may be taken for an unacknowledged tail.
     below = [n for n, segment in enumerate(segments) if segment.base_offset <= witness.segment]
     number = below[-1] if below else 0
-    return _Start(number, 0, segments[number].base_offset, proven=False)
+    return _Start(number, 0, segments[number].base_offset, proven=False, acknowledged=witness.offset)
 
 
 def _cut_tail(disk: Disk, folder: str, segments: list[Segment], start: _Start) -> list[Segment]:
@@ -107,7 +111,7 @@ def _cut_tail(disk: Disk, folder: str, segments: list[Segment], start: _Start) -
         for found in walk(segment.file, position, segment.end, offset, verify=True):
             if not isinstance(found, Damage):
                 offset = found.header.next_offset
-            elif start.proven or (is_last and found.next_offset is None):
+            elif start.proven or (is_last and found.next_offset is None and found.offset >= start.acknowledged):
                 _cut(disk, folder, segment, found.position)
                 _set_aside(disk, folder, segments[number + 1 :])
                 return segments[: number + 1]

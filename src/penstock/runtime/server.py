@@ -26,6 +26,9 @@ def run_broker(config: BrokerConfig) -> int:
     """Serve until SIGTERM or SIGINT; the exit status of the process. ConfigError if it cannot start."""
     host, port = parse_address("listen", config.listen)
     refuse_exposure("listen", host, config.insecure)
+    metrics = parse_address("metrics", config.metrics) if config.metrics else None
+    if metrics is not None:
+        refuse_exposure("metrics", metrics[0], config.insecure)
     lock = lock_folder(config.data)
     _raise_handle_limit()
     listener = _listen("listen", host, port)
@@ -37,10 +40,8 @@ def run_broker(config: BrokerConfig) -> int:
     pool = SyncPool(disk, config.sync_threads, config.sync_inline_us_max)
     loop = Loop(node, config, clock, pool)
     loop.listen(listener)
-    if config.metrics:
-        metrics_host, metrics_port = parse_address("metrics", config.metrics)
-        refuse_exposure("metrics", metrics_host, config.insecure)
-        loop.listen(_listen("metrics", metrics_host, metrics_port), http=True)
+    if metrics is not None:
+        loop.listen(_listen("metrics", *metrics), http=True)
     _stop_on_signals(loop)
     sys.stdout.write(f"ready {host}:{port}\n")
     sys.stdout.flush()
