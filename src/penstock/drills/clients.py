@@ -63,7 +63,7 @@ class RecordingProducer:
 
     def send(self, place: Place, size: int = 0) -> str:
         """Record and send the next value, padded to `size`; waits while too many are unsettled."""
-        while self._sent - self._settled >= UNSETTLED_MAX:
+        while self.unsettled >= UNSETTLED_MAX:
             self._client.poll(0.05)
         value = f"{self.name}-{self._sent}"
         value += "." * (size - len(value))
@@ -77,6 +77,11 @@ class RecordingProducer:
         self._sent += 1
         self._client.poll(0)
         return value
+
+    @property
+    def unsettled(self) -> int:
+        """Sends without an outcome so far."""
+        return self._sent - self._settled
 
     def wait(self, seconds: float) -> None:
         """Let acknowledgements come in."""

@@ -79,20 +79,9 @@ class Load:
             producer.settle()
         self._stop_reading()
         read_all("final", self._address, self.recorder, self.places)
-        return self.recorder.verdict()
-
-    def cut_off(self) -> None:
-        """The broker is gone: whatever has no answer by now keeps an unknown outcome."""
-        for worker in self._writing:
-            worker.stop()
-        for producer in self.producers:
-            producer.abandon()
-        for worker in self._writing:
-            worker.join()
-        for producer in self.producers:
-            producer.abandon()
-        self._stop_reading()
-        self._writing.clear()
+        verdict = self.recorder.verdict()
+        self.recorder.close()
+        return verdict
 
     def _stop_reading(self) -> None:
         for worker in self._reading:
@@ -113,4 +102,5 @@ def create_topic(address: str, name: str, partitions: int = 1, settings: Mapping
 
 def delete_topic(address: str, name: str) -> None:
     """Delete a topic and wait until it is gone."""
-    AdminClient({"bootstrap.servers": address, "log_level": 0}).delete_topics([name])[name].result(60)
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    admin.delete_topics([name])[name].result(60)

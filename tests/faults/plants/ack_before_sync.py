@@ -1,0 +1,18 @@
+"""A broker with a planted bug: it acknowledges without syncing. Only a power cut can tell."""
+
+from __future__ import annotations
+
+import sys
+
+from penstock.broker.events import Sync
+from penstock.cli.main import main
+from penstock.runtime.syncing import SyncPool
+
+
+def _lie(self: SyncPool, sync: Sync) -> None:
+    return None
+
+
+SyncPool._sync = _lie  # type: ignore[method-assign]
+
+sys.exit(main(["broker", *sys.argv[1:]]))
