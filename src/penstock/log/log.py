@@ -221,12 +221,22 @@ class Log:
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
             if self.segments[0] is self.durable.segment or self.segments[0] is self.visible.segment:
                 return
+            self._move_witness_on()
             gone = self.segments.pop(0)
             for key in [k for k, point in self.boundaries.items() if point.segment is gone]:
                 del self.boundaries[key]
             gone.remove()
             # One at a time: a power cut must never leave a hole between segments.
             self.disk.sync_folder(self.folder)
+
+    def _move_witness_on(self) -> None:
+        """A witness that points into a removed segment proves nothing: make a newer one durable first."""
+        if self.witness_dirty or self._witness.segment < self.segments[1].base_offset:
+            self._write_witness(self._witness.reserved)
+            self.witness_file.sync()
+            self.witness_dirty = False
+            if self.folder_dirty:
+                self.disk.sync_folder(self.folder)
 
     # What makes the next start fast; all of it can be rebuilt.
 
@@ -283,12 +293,16 @@ class Log:
 
     def _reserve(self) -> None:
         """Promise durably that offsets below the reserve may be in use, before any of them is."""
-        self._write_witness(self.next_offset + self.limits.memory_reserve)
-        self.witness_file.sync()
-        self.witness_dirty = False
-        if self.folder_dirty:
-            self.disk.sync_folder(self.folder)
-            self.folder_dirty = False
+        before = self._witness
+        try:
+            self._write_witness(self.next_offset + self.limits.memory_reserve)
+            self.witness_file.sync()
+            if self.folder_dirty:
+                self.disk.sync_folder(self.folder)
+        except OSError:
+            self._witness = self._witness._replace(reserved=before.reserved)
+            raise
+        self.witness_dirty = self.folder_dirty = False
 
     def fill_reserved(self, now_ms: int) -> None:
         """After an unclean stop of a memory topic: skip every offset that may have been given out before."""
