@@ -9,7 +9,7 @@ from penstock.errors import StorageError
 from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
 from penstock.log.log import Log, Point
 from penstock.log.producers import ProducerTable, decode_snapshot
-from penstock.log.scan import Damage, is_zero, walk
+from penstock.log.scan import WINDOW_BYTES, Damage, is_zero, walk
 from penstock.log.segment import Segment
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
@@ -157,11 +157,21 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
     ]
     try:
         for segment in dirty:
+            if start.proven:
+                _write_again(segment, start.position if segment is segments[start.segment] else 0)
             segment.file.sync()
         if dirty:
             disk.sync_folder(folder)
     except OSError as error:
         raise SyncFailedError(f"syncing {folder} failed: {error}") from error
+
+
+def _write_again(segment: Segment, position: int) -> None:
+    """A sync that failed before the restart left pages that count as clean: only pages written again reach the disk."""
+    while position < segment.end:
+        data = segment.file.read(position, min(WINDOW_BYTES, segment.end - position))
+        segment.file.write(position, (data,))
+        position += len(data)
 
 
 def _remove_stale_snapshots(log: Log, names: list[str]) -> None:
