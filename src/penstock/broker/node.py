@@ -246,7 +246,7 @@ class Node:
             self.note("error", "write failed", partition=partition.name, reason=why)
         if log.visible is not before:
             self._unwitness(partition, now_ms)
-            on_visible(self, partition, bytes_between(before, log.visible), now_ms)
+            on_visible(self, partition, bytes_between(log, before, log.visible), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 
@@ -271,7 +271,7 @@ class Node:
         partition.on_synced()
         self._unwitness(partition, now_ms)
         if log.visible is not before:
-            on_visible(self, partition, bytes_between(before, log.visible), now_ms)
+            on_visible(self, partition, bytes_between(log, before, log.visible), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 
@@ -406,6 +406,9 @@ class Node:
         """The topic was deleted: nobody waits for it any longer."""
         partition.on_sync_failed("the topic was deleted")
         self._unwitnessed.pop(partition, None)  # its witness file is gone: a checkpoint must not ask for it
+        for effect in [e for e in self._effects if type(e) is Sync and self._jobs[e.job] is partition]:
+            self._effects.remove(effect)  # begun in this very step: its files are gone, too
+            del self._jobs[effect.job]
         for waiting in list(partition.fetches):
             waiting.missing = 0
             self.wake_at(0, waiting)

@@ -79,8 +79,10 @@ class Partition:
             waiting.popleft()[1].done(_NONE)
 
 
-def bytes_between(old: Point, new: Point) -> int:
-    """About how many bytes became visible; exact within a segment."""
+def bytes_between(log: Log, old: Point, new: Point) -> int:
+    """How many bytes became visible."""
     if old.segment is new.segment:
         return new.position - old.position
-    return new.position + old.segment.end - old.position
+    first, last = old.segment.base_offset, new.segment.base_offset
+    between = sum(segment.end for segment in log.segments if first < segment.base_offset < last)
+    return old.segment.end - old.position + between + new.position

@@ -165,6 +165,7 @@ def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memo
     try:
         slot.base_offset = base = log.append(batch, last_delta, stamp, now_ms)
     except StorageError:
+        producers.miss(pid, epoch, sequence)
         shape.partition.fail_staged()
         slot.done(ErrorCode.KAFKA_STORAGE_ERROR)
         return True
@@ -254,6 +255,7 @@ def _append(
     try:
         ack.base_offset = log.append(batch, header.last_delta, header.max_timestamp, now_ms)
     except StorageError as error:
+        log.producers.miss(header.producer_id, header.producer_epoch, header.base_sequence)
         partition.fail_staged()
         return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
     if header.producer_id >= 0:

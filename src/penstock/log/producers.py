@@ -89,9 +89,13 @@ class ProducerTable:
     def discard(self) -> None:
         """The write failed: what was staged never happened."""
         for producer_id, producer in self._staged.items():
-            if producer_id not in self.known and len(self._missing) < self._producers_max:
-                self._missing.setdefault(producer_id, (producer.epoch, producer.batches[0].first_sequence))
+            self.miss(producer_id, producer.epoch, producer.batches[0].first_sequence)
         self._staged.clear()
+
+    def miss(self, producer_id: int, epoch: int, first: int) -> None:
+        """A batch of this producer could not be stored: what it sent behind it must wait for its repeat."""
+        if producer_id >= 0 and producer_id not in self.known and len(self._missing) < self._producers_max:
+            self._missing.setdefault(producer_id, (epoch, first))
 
     def expire(self, before_ms: int) -> None:
         """Forget producers not heard of since `before_ms`."""
