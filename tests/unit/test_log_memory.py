@@ -7,6 +7,7 @@ from stage.batches import NOW_MS, batch
 from stage.logs import LIMITS, new_disk, opened, put, read_all, stage
 
 from penstock.config import TopicConfig
+from penstock.errors import StorageError
 from penstock.log.reading import offset_of_latest_time, read
 from penstock.records.batch import decode_header
 from penstock.records.record import decode_records
@@ -93,6 +94,6 @@ def test_a_reserve_that_cannot_be_made_durable_refuses_the_group() -> None:
     log = opened(disk, MEMORY)
     stage(log, batch())
     disk.faults.rates = {"sync": 1.0}
-    with pytest.raises(Exception, match="Input/output"):
+    with pytest.raises(StorageError, match="Input/output"):
         log.flush()
     assert (log.visible.offset, log.next_offset) == (0, 0)
