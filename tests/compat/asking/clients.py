@@ -13,11 +13,13 @@ import aiokafka  # type: ignore[import-untyped]  # ships no types
 import confluent_kafka
 
 from asking.connection import DEADLINE_S
-from penstock.jvm.tools import run_tool
+from asking.java import run_java
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas by a call that Python is giving up
     import kafka  # type: ignore[import-untyped]  # ships no types
+
+__all__ = ["CLIENTS", "CODECS", "Client", "Sample", "client_by_name", "kafka"]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -168,17 +170,17 @@ class JavaConsole:
             f"--reader-property={option}" for option in ("parse.key=true", "parse.headers=true", "null.marker=NULL")
         ]
         rows = ["\t".join((_java_headers(s), _text(s.key, "NULL"), _text(s.value, "NULL"))) + "\n" for s in samples]
-        done = run_tool(
+        done = run_java(
             "org.apache.kafka.tools.ConsoleProducer",
             *("--bootstrap-server", address, "--topic", topic, "--compression-codec", codec, *options),
             input="".join(rows),
         )
         assert done.returncode == 0, done.stderr
-        assert not done.stderr.strip(), done.stderr
+        assert "ERROR" not in done.stderr, done.stderr
 
     def read(self, address: str, topic: str, count: int, offset: int = 0) -> list[Sample]:
         shown = ("print.headers=true", "print.key=true", "null.literal=NULL", "headers.separator=,")
-        done = run_tool(
+        done = run_java(
             "org.apache.kafka.tools.consumer.ConsoleConsumer",
             *("--bootstrap-server", address, "--topic", topic, "--partition", "0", "--offset", str(offset)),
             *("--max-messages", str(count), "--timeout-ms", str(int(DEADLINE_S * 1000))),

@@ -1,0 +1,94 @@
+"""What docs/differences.md says about the protocol, asserted on both sides."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from asking.connection import Connection
+from asking.nodes import Both, PenstockNode
+from asking.requests import create_topic
+from confluent_kafka import KafkaException, Producer, libversion
+
+from penstock.errors import ErrorCode
+from penstock.wire.apis import APIS
+from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
+ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
+
+
+def offered(connection: Connection) -> dict[int, tuple[int, int]]:
+    answer = connection.ask(ME, 4, ApiVersionsResponse)
+    return {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+
+
+def test_what_we_offer_is_offered_by_kafka_in_the_same_versions(both: Both) -> None:
+    """Fewer APIs, but none in a version of its own, so that a client chooses the same on both."""
+    ours, theirs = offered(both.penstock), offered(both.kafka)
+    assert sorted(ours) == sorted(APIS)
+    assert ours == {key: theirs[key] for key in ours}
+
+
+def test_we_name_no_features(both: Both) -> None:
+    """Kafka's features are about its own metadata and about transactions, of which we have neither."""
+    assert both.penstock.ask(ME, 4, ApiVersionsResponse).supported_features == []
+    assert both.kafka.ask(ME, 4, ApiVersionsResponse).supported_features != []
+
+
+def test_a_too_new_api_versions_tells_all_we_serve(both: Both) -> None:
+    """Kafka lists ApiVersions alone, we everything: a client may go on without asking again."""
+
+    def listed(connection: Connection) -> int:
+        connection.send_frame(b"\0\x12\0\x63\0\0\0\x07\xff\xff\0\0\0\0")
+        frame = connection.receive_frame()
+        return int.from_bytes(frame[6:10], "big")
+
+    assert listed(both.penstock) == len(APIS)
+    assert listed(both.kafka) == 1
+
+
+def test_an_unknown_kind_of_change_is_named(both: Both, topic: str) -> None:
+    """Kafka fails inside (UNKNOWN_SERVER_ERROR); we say that the setting cannot be changed so."""
+    change = AlterableConfig(name="retention.ms", config_operation=9, value="1")
+    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=[change])
+    codes = []
+    for connection in both:
+        create_topic(connection, topic)
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        answer = connection.ask(request, 1, IncrementalAlterConfigsResponse)
+        codes.append(answer.responses[0].error_code)
+    assert codes == [ErrorCode.INVALID_CONFIG, ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_transactional_ids_are_refused_at_the_door(both: Both) -> None:
+    """Until there are transactions, no producer is led to believe in them."""
+    request = InitProducerIdRequest(transactional_id="mine", transaction_timeout_ms=60_000)
+    answer = both.penstock.ask(request, 4, InitProducerIdResponse)
+    assert (answer.error_code, answer.producer_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+
+
+def test_a_transactional_client_is_told_that_it_cannot(penstock_node: PenstockNode) -> None:
+    """librdkafka finds no coordinator among the APIs offered and gives up, instead of writing without one."""
+    producer = Producer({"bootstrap.servers": penstock_node.address, "transactional.id": "mine"})
+    with pytest.raises(KafkaException):
+        producer.init_transactions(5.0)
+
+
+def test_the_document_names_the_clients_that_are_tested(capsys: pytest.CaptureFixture[str]) -> None:
+    """The versions of this run, printed, and the same in docs/differences.md."""
+    tested = {name: version(name) for name in ("confluent-kafka", "kafka-python", "aiokafka")}
+    tested["librdkafka"] = libversion()[0]
+    with capsys.disabled():
+        sys.stdout.write("".join(f"\n{name} {number}" for name, number in tested.items()) + "\n")
+    told = DOCUMENT.read_text()
+    assert [name for name, number in tested.items() if f"{name} {number}" not in told] == []
