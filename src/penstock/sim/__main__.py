@@ -5,36 +5,55 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from contextlib import nullcontext
+from typing import TextIO
 
-from penstock.sim.story import run
-from penstock.sim.world import BrokenError, World
+from penstock.sim.hunt import Conviction, try_seed
+from penstock.sim.plants import PLANTS
+
+SHOWN_MAX = 10
 
 
 def main() -> int:
+    """Exit status 0: nothing found, or the planted bug was found; 1 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m penstock.sim", description="Simulate a node under many seeds.")
     parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
-    parser.add_argument("--seed", type=int, default=None, help="run this seed only, and tell its story")
-    parser.add_argument("--first", type=int, default=0, help="the first of many seeds")
-    parser.add_argument("--damage", action="store_true", help="flip bits instead of cutting the power")
-    parser.add_argument("--plant", default=None, help="plant this bug first; the simulator should find it")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--seed", type=int, default=None, help="run this one only, and tell what happened in it")
+    parser.add_argument("--plant", choices=sorted(PLANTS), default=None, help="plant this bug first")
     options = parser.parse_args()
-    seeds = range(options.first, options.first + options.seeds) if options.seed is None else [options.seed]
-    began = time.monotonic()
-    failures = 0
-    for seed in seeds:
-        world = World(seed, damage=options.damage)
-        try:
-            with nullcontext():
-                run(world)
-        except BrokenError as broken:
-            failures += 1
-            print(f"seed {seed}: {broken}")
+    seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
+    only = PLANTS[options.plant].convicted_by[0] if options.plant is not None else None
+    began = shown_at = time.monotonic()
+    found: list[Conviction] = []
+    for number, seed in enumerate(seeds, start=1):
+        conviction = try_seed(seed, options.plant, only)
+        if conviction is not None:
+            found.append(conviction)
+            if len(found) <= SHOWN_MAX:
+                _say(str(conviction))
             if options.seed is not None:
-                print("\n".join(world.trace))
-                raise
-    print(len(seeds), failures, time.monotonic() - began)
-    return 1 if failures else 0
+                _say("\n".join(conviction.trace))
+            if options.plant is not None:
+                break
+        if time.monotonic() - shown_at > 5:
+            shown_at = time.monotonic()
+            _say(f"{number} of {len(seeds)} seeds, {len(found)} broke a promise", sys.stderr)
+    seconds = time.monotonic() - began
+    _say(f"{len(seeds) if not options.plant else number} seeds in {seconds:.1f} s: {_verdict(found, options.plant)}")
+    return int(bool(found) == (options.plant is None))
+
+
+def _verdict(found: list[Conviction], plant: str | None) -> str:
+    if plant is None:
+        return f"{len(found)} broke a promise" if found else "every promise held"
+    if not found:
+        return f"the planted bug {plant} was not found"
+    return f"the planted bug {plant} was convicted by {found[0].invariant}"
+
+
+def _say(text: str, stream: TextIO = sys.stdout) -> None:
+    stream.write(text + "\n")
+    stream.flush()
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ class Chaos:
         profile, chance, faults = self._world.profile, self._world.chance, self._world.disk.faults
         faults.rates = {}
         if chance.random() < profile.failing_sync:
+            self._world.note("syncs fail")
             faults.rates["sync"] = 0.5
             faults.rates["sync_folder"] = 0.3
         if chance.random() < profile.failing_call:

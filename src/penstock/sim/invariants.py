@@ -9,7 +9,7 @@ from penstock.broker.catalog import Catalog
 from penstock.broker.changes import Change, decode_change
 from penstock.broker.partition import Partition
 from penstock.log.layout import META_FOLDER
-from penstock.log.producers import REMEMBERED, Sent
+from penstock.log.producers import Sent
 from penstock.records.batch import HEADER
 from penstock.records.record import decode_records
 from penstock.sim.image import Batches, Stored
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.sim.world import World
 
 Check = Callable[["World"], str | None]
+REMEMBERED = 5  # the promise, whatever the code says
 
 
 def acked_is_durable(world: World) -> str | None:
@@ -167,7 +168,9 @@ def repeat_is_recognised(world: World) -> str | None:
     for producer in world.producers:
         for lane, what in producer.refused:
             account = world.ledger.account(lane.topic, lane.index)
-            if not (lane.topic.is_going or lane.topic.in_memory or account.is_trimmed or account.damaged):
+            # A partition that could not even be opened cannot remember what it missed.
+            excused = lane.topic.is_going or lane.topic.in_memory or account.name in world.unopened
+            if not (excused or account.is_trimmed or account.damaged):
                 return f"{what} from {account.name}"
         producer.refused.clear()
     return None
@@ -213,12 +216,16 @@ def raw_batch(stored: Stored) -> bytes:
 
 def _rebuild(batches: Batches) -> dict[int, tuple[Sent, ...]]:
     rebuilt: dict[int, tuple[Sent, ...]] = {}
+    epochs: dict[int, int] = {}
     for base in sorted(batches):
         header = batches[base].header
-        if header.producer_id >= 0:
+        pid = header.producer_id
+        if pid >= 0:
             last = header.base_sequence + header.record_count - 1
             sent = Sent(header.base_sequence, last, base, header.next_offset)
-            rebuilt[header.producer_id] = (*rebuilt.get(header.producer_id, ()), sent)[-REMEMBERED:]
+            earlier = rebuilt.get(pid, ()) if epochs.get(pid) == header.producer_epoch else ()
+            rebuilt[pid] = (*earlier, sent)[-REMEMBERED:]
+            epochs[pid] = header.producer_epoch
     return rebuilt
 
 

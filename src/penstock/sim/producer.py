@@ -46,6 +46,7 @@ class Lane:
         self.topic = topic
         self.index = index
         self.sequence = 0
+        self.epoch = 0
         self.again: deque[SentBatch] = deque()
         self.flying: list[SentBatch] = []
 
@@ -117,13 +118,13 @@ class Producer:
             values.append(f"{self.name}.{lane.topic.name}.{self._count}{padding}")
         records = encode_values([value.encode() for value in values], now_ms)[HEADER_SIZE:]
         count = len(values)
-        who = (self.producer_id, 0, lane.sequence) if self.idempotent else (-1, -1, -1)
+        who = (self.producer_id, lane.epoch, lane.sequence) if self.idempotent else (-1, -1, -1)
         header = BatchHeader(0, 0, LEADER_EPOCH, MAGIC, 0, 0, count - 1, now_ms, now_ms, *who, count)
         batch = SentBatch(bytes(encode_batch(header, records)), tuple(values), lane.sequence, now_ms)
         lane.sequence += count
         self.scene.ledger.values[batch.payload] = batch.values
         if not lane.topic.in_memory:
-            life = f"{self.name}/{self.producer_id}" if self.idempotent else None
+            life = f"{self.name}/{self.producer_id}/{lane.epoch}" if self.idempotent else None
             for value in values:
                 self.scene.history.append(Send(self.name, lane.topic.name, lane.index, value, life))
         return batch
@@ -156,6 +157,8 @@ class Producer:
 
     def _settle(self, lane: Lane, batch: SentBatch, part: PartitionProduceResponse) -> None:
         code = part.error_code
+        if batch not in lane.flying:
+            return  # given up meanwhile
         if code == ErrorCode.NONE:
             lane.flying.remove(batch)
             self._record(lane, batch, Outcome.OK, part.base_offset)
@@ -170,7 +173,18 @@ class Producer:
             ):
                 what = f"{self.name} got error {code} for its oldest batch (sequence {batch.sequence})"
                 self.refused.append((lane, what))
-            lane.give_back(batch)
+                self._start_over(lane)
+            else:
+                lane.give_back(batch)
+
+    def _start_over(self, lane: Lane) -> None:
+        """The node has forgotten what came before: give up what is under way, and begin a new epoch (KIP-360)."""
+        for batch in (*lane.flying, *lane.again):
+            self._record(lane, batch, Outcome.UNKNOWN, None)
+        lane.flying.clear()
+        lane.again.clear()
+        lane.epoch += 1
+        lane.sequence = 0
 
     def _record(self, lane: Lane, batch: SentBatch, outcome: Outcome, offset: int | None) -> None:
         if not lane.topic.in_memory:

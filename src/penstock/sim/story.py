@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from penstock.assure.checker import check
+from penstock.assure.history import Poll
 from penstock.assure.verdict import Result
 from penstock.broker import metalog
 from penstock.config import TOPIC_SETTINGS
@@ -103,7 +104,8 @@ def final_read(world: World) -> None:
 
 
 def _history_is_valid(world: World) -> None:
-    live = {topic.name for topic in world.ledger.live()}
+    torn = {account.topic.name for account in world.ledger.accounts.values() if account.damaged}
+    live = {topic.name for topic in world.ledger.live()} - torn
     verdict = check([event for event in world.scene.history if getattr(event, "topic", None) in live])
     if verdict.result is Result.INVALID:
         raise BrokenError("history-is-valid", verdict.findings[0].sentence)
@@ -113,12 +115,13 @@ def _nothing_behind_damage_is_lost(world: World) -> None:
     """Every acknowledged batch in which no bit was flipped was given to the last reader, or can still be had."""
     seen: dict[tuple[str, int], set[int]] = {}
     for event in world.scene.history:
-        if getattr(event, "process", "") == "last" and hasattr(event, "records"):
+        if isinstance(event, Poll) and event.process == "last":
             seen.setdefault((event.topic, event.partition), set()).update(offset for offset, _ in event.records)
     for account in world.ledger.accounts.values():
-        if account.topic.is_going or account.topic.in_memory or account.is_trimmed:
+        if account.topic.is_going or account.topic.in_memory:
             continue
-        for base in account.acked:
-            if base not in account.damaged and base not in seen.get((account.topic.name, account.index), set()):
+        got = seen.get((account.topic.name, account.index), set())
+        for base, promise in account.acked.items():
+            if base not in account.damaged and base not in got and not account.may_be_gone(promise, world.now_ms):
                 what = f"{account.name}: offset {base} is whole on the disk and was not served"
                 raise BrokenError("nothing-behind-damage-is-lost", f"{what}; damaged are {account.damaged}")

@@ -1,0 +1,231 @@
+"""Bugs planted on purpose: a check counts only if it has caught its plant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.broker import metalog, node, store
+from penstock.broker.events import Synced
+from penstock.broker.metalog import MetaLog
+from penstock.broker.node import Node
+from penstock.broker.partition import Partition
+from penstock.errors import ErrorCode
+from penstock.log import producers, reading, recovery
+from penstock.log.log import Log, SyncTargets
+from penstock.log.producers import ProducerTable
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A bug: what it replaces, and the invariants that convict it, each alone."""
+
+    name: str
+    owner: object
+    attribute: str
+    make: Callable[[Any], Any]
+    convicted_by: tuple[str, ...]
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """The bug is in the code as long as this lasts."""
+        sound = getattr(self.owner, self.attribute)
+        setattr(self.owner, self.attribute, self.make(sound))
+        try:
+            yield
+        finally:
+            setattr(self.owner, self.attribute, sound)
+
+
+def _ack_before_fsync(sound: Any) -> Any:
+    def flush(self: Partition) -> str | None:
+        why: str | None = sound(self)
+        if self.name == "metadata":
+            return why
+        for _, waiter in self._waiting:
+            waiter.done(ErrorCode.NONE)
+        self._waiting.clear()
+        return why
+
+    return flush
+
+
+def _no_folder_sync(sound: Any) -> Any:
+    return lambda self: SyncTargets(sound(self).files, [])
+
+
+def _sync_retried(sound: Any) -> Any:
+    def on_synced(self: Node, event: Synced, now_ms: int) -> None:
+        partition = self._jobs.get(event.job)
+        if event.error is None or partition is None or not partition.log.is_syncing:
+            sound(self, event, now_ms)
+            return
+        log = partition.log
+        del self._jobs[event.job]
+        log._syncing = None
+        log._dirty = [
+            segment.file for segment in log.segments if segment.base_offset >= log.durable.segment.base_offset
+        ]
+        self._start_sync(partition)
+
+    return on_synced
+
+
+def _sync_failure_ignored(sound: Any) -> Any:
+    return lambda self, event, now_ms: sound(self, Synced(event.job, None), now_ms)
+
+
+def _cut_at_first_damage(sound: Any) -> Any:
+    def scan_start(segments: Any, witness: Any) -> Any:
+        start = sound(segments, witness)
+        return start._replace(segment=0, position=0, offset=segments[0].base_offset, proven=True, acknowledged=0)
+
+    return scan_start
+
+
+def _state_before_write(sound: Any) -> Any:
+    def admit(self: ProducerTable, *batch: int) -> None:
+        sound(self, *batch)
+        self.commit()
+
+    return admit
+
+
+def _undurable_is_visible(sound: Any) -> Any:
+    def flush(self: Log) -> None:
+        sound(self)
+        if self.written.offset > self.visible.offset:
+            self._show(self.written)
+
+    return flush
+
+
+def _witness_too_far(sound: Any) -> Any:
+    def write_witness(self: Log, reserved: int) -> None:
+        durable, self.durable = self.durable, self.written
+        try:
+            sound(self, reserved)
+        finally:
+            self.durable = durable
+
+    return write_witness
+
+
+def _metadata_before_durable(sound: Any) -> Any:
+    def append(self: MetaLog, changes: Any, now_ms: int) -> None:
+        sound(self, changes, now_ms)
+        for change in changes:
+            self._catalog.replay_(change)
+
+    return append
+
+
+def _torn_tail_kept(sound: Any) -> Any:
+    return lambda disk, folder, segment, position: None
+
+
+def _repeats_forgotten(sound: Any) -> Any:
+    def check(self: ProducerTable, *batch: int) -> Any:
+        found = sound(self, *batch)
+        return None if isinstance(found, producers.Sent) else found
+
+    return check
+
+
+def _ids_given_again(sound: Any) -> Any:
+    def start(self: Node, *parts: Any) -> None:
+        sound(self, *parts)
+        self.next_producer_id = 0
+
+    return start
+
+
+def _memory_offsets_reused(sound: Any) -> Any:
+    return lambda self, now_ms: None
+
+
+def _start_forgotten(sound: Any) -> Any:
+    def get(self: store.Store, topic: Any, index: int, now_ms: int) -> Any:
+        starts, topic.starts = topic.starts, {}
+        try:
+            return sound(self, topic, index, now_ms)
+        finally:
+            topic.starts = starts
+
+    return get
+
+
+def _fetch_not_woken(sound: Any) -> Any:
+    return lambda *_: None
+
+
+def _held_bytes_leak(sound: Any) -> Any:
+    def on_gone_client(self: Node, number: int) -> None:
+        held = self.held_bytes
+        sound(self, number)
+        self.held_bytes = held
+
+    return on_gone_client
+
+
+def _answers_overtake(sound: Any) -> Any:
+    def answer(self: Node, slot: Any, reply: Any) -> None:
+        if slot in slot.connection.slots:
+            slot.connection.slots.remove(slot)
+            slot.connection.slots.appendleft(slot)
+        sound(self, slot, reply)
+
+    return answer
+
+
+def _never_resumed(sound: Any) -> Any:
+    return lambda self, now_ms: None
+
+
+def _checksum_not_checked(sound: Any) -> Any:
+    class Whatever:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 0
+
+    return lambda data: Whatever()
+
+
+def _last_change_lost(sound: Any) -> Any:
+    return lambda log: sound(log)[:-1] if log.next_offset > 3 else sound(log)
+
+
+PLANTS: dict[str, Plant] = {
+    plant.name: plant
+    for plant in (
+        Plant("ack-before-fsync", Partition, "flush", _ack_before_fsync, ("acked-is-durable", "history-is-valid")),
+        Plant("no-directory-fsync", Log, "begin_sync", _no_folder_sync, ("acked-is-durable",)),
+        Plant("eio-retried", Node, "_on_synced", _sync_retried, ("failed-sync-is-final",)),
+        Plant("eio-ignored", Node, "_on_synced", _sync_failure_ignored, ("no-ack-after-failed-sync",)),
+        Plant("four-remembered", producers, "REMEMBERED", lambda five: five - 1, ("producers-equal-replay", "repeat-is-recognised")),
+        Plant(
+            "truncation-at-first-bad-crc", recovery, "_scan_start", _cut_at_first_damage,
+            ("nothing-behind-damage-is-lost",),
+        ),
+        Plant("state-before-failed-write", ProducerTable, "admit", _state_before_write, ("producers-equal-replay",)),
+        Plant("undurable-is-visible", Log, "flush", _undurable_is_visible, ("visible-is-durable", "end-never-goes-back")),
+        Plant("witness-too-far", Log, "_write_witness", _witness_too_far, ("witness-is-sound",)),
+        Plant("metadata-before-durable", MetaLog, "_append", _metadata_before_durable, ("catalog-equals-replay",)),
+        Plant("torn-tail-kept", recovery, "_cut", _torn_tail_kept, ("no-false-damage",)),
+        Plant("repeats-forgotten", ProducerTable, "check", _repeats_forgotten, ("producer-repeat-stored-once",)),
+        Plant("ids-given-again", Node, "__init__", _ids_given_again, ("producer-ids-are-unique",)),
+        Plant("memory-offsets-reused", Log, "fill_reserved", _memory_offsets_reused,
+              ("offsets-never-change",)),
+        Plant("start-forgotten", store.Store, "get", _start_forgotten, ("deleted-stays-deleted",)),
+        Plant("fetch-not-woken", node, "on_visible", _fetch_not_woken, ("waiting-fetch-is-answered",)),
+        Plant("held-bytes-leak", Node, "_on_gone_client", _held_bytes_leak, ("bounded-memory",)),
+        Plant("answers-overtake", Node, "answer", _answers_overtake, ("replies-in-order",)),
+        Plant("never-resumed", Node, "_resume_some", _never_resumed, ("calm-finishes",)),
+        Plant("checksum-not-checked", reading, "crc32c", _checksum_not_checked, ("damage-is-never-served",)),
+        Plant("last-change-lost", metalog, "replay", _last_change_lost, ("catalog-equals-replay", "topics-survive")),
+    )
+}  # fmt: skip
