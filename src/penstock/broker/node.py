@@ -42,6 +42,7 @@ from penstock.wire.message import decode_request
 
 LARGE_REPLY_BYTES = 64 * 1024
 TRIM_PAUSE_MS = 100
+TIMERS_LEAST = 1_000
 
 
 class Node:
@@ -67,6 +68,7 @@ class Node:
         self._next_job = 0
         self._timers: list[tuple[int, int, WaitingFetch]] = []
         self._timer_count = 0
+        self._timers_max = TIMERS_LEAST
         self._unwitnessed: dict[Partition, None] = {}
         self._checkpoint_at_ms: int | None = None
         self._retention_at_ms = now_ms + config.retention_check_ms
@@ -280,6 +282,11 @@ class Node:
     def wake_at(self, deadline_ms: int, waiting: WaitingFetch) -> None:
         self._timer_count += 1
         heapq.heappush(self._timers, (deadline_ms, self._timer_count, waiting))
+        if len(self._timers) > self._timers_max:
+            # Fetches answered before their time are still in the heap.
+            self._timers = [timer for timer in self._timers if not timer[2].is_done]
+            heapq.heapify(self._timers)
+            self._timers_max = 2 * len(self._timers) + TIMERS_LEAST
 
     def _on_time(self, now_ms: int) -> None:
         timers = self._timers

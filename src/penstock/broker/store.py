@@ -124,7 +124,7 @@ class Store:
         log = partition.log
         with suppress(OSError, StorageError):
             if should_roll(log, now_ms):
-                log.roll()
+                log.start_afresh()
             log.advance_start(plan_start(log, now_ms))
         log.producers.expire(now_ms - self.config.producer_expiry_ms)
 

@@ -191,6 +191,15 @@ class Log:
         self.written = Point(self.next_offset, segment, 0)
         self._segment_old_ms = _NEVER_MS
 
+    def start_afresh(self) -> None:
+        """Start a new segment behind records that are all durable, so that the old one can be removed."""
+        invariant(self.durable.offset == self.next_offset, "only durable records are left behind")
+        self.roll()
+        self.disk.sync_folder(self.folder)
+        self.folder_dirty = False
+        self.durable = self.written
+        self._show(self.written)
+
     def segment_for(self, offset: int) -> Segment:
         """The segment whose range holds `offset`."""
         at = bisect_right(self.segments, offset, key=lambda s: s.base_offset) - 1
@@ -305,9 +314,9 @@ class Log:
         self.witness_dirty = self.folder_dirty = False
 
     def fill_reserved(self, now_ms: int) -> None:
-        """After an unclean stop of a memory topic: skip every offset that may have been given out before."""
+        """After an unclean stop of what was a memory topic: skip every offset that may have been given out."""
         reserved = self._witness.reserved
-        if self.config.in_memory and reserved > self.next_offset:
+        if reserved > self.next_offset:
             filler = encode_filler(self.next_offset, reserved, now_ms)
             self.append(filler, reserved - self.next_offset - 1, now_ms, now_ms)
             self.flush()

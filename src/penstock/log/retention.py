@@ -34,6 +34,7 @@ def should_roll(log: Log, now_ms: int) -> bool:
     return (
         log.config.retention_ms >= 0
         and log.active.end > 0
-        and log.durable.offset == log.next_offset
+        and log.durable.offset == log.visible.offset == log.next_offset
+        and not log.is_syncing
         and 0 <= newest < now_ms - log.config.retention_ms
     )

@@ -129,6 +129,12 @@ def is_zero(file: File, start: int, end: int) -> bool:
 
 def _damage(window: Window, position: int, end: int, next_offset: int, reason: str) -> Damage:
     """The damage at `position`, up to the next batch whose checksum is right."""
+    claimed = batch_at(window, position, end, next_offset, verify=False)
+    if isinstance(claimed, BatchHeader):
+        # Look first where it says it ends: a value inside it may be a batch, too.
+        following = position + claimed.size
+        if not isinstance(batch_at(window, following, end, claimed.next_offset, verify=True), str):
+            return Damage(position, following, next_offset, claimed.next_offset, reason)
     candidate = position + 1
     while candidate + HEADER_SIZE <= end:
         data, at = window.at(candidate, HEADER_SIZE)

@@ -53,6 +53,8 @@ class RealFile:
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
         self._is_dirty = True
         fd = self._handle()
+        if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
+            return
         pending = list(chunks)
         while pending:
             group = pending[:_IOV_MAX]
