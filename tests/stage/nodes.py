@@ -27,7 +27,7 @@ from penstock.broker.node import Node
 from penstock.config import BrokerConfig
 from penstock.ports import Buffer
 from penstock.sim.disk import FakeDisk
-from penstock.wire.apis import APIS, ApiKey
+from penstock.wire.apis import APIS
 from penstock.wire.header import decode_response_header, encode_request_header
 from penstock.wire.message import Message, decode, encode
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -185,8 +185,10 @@ class Stage:
             answer = self.ask(produce_request(one, topic, partition), **{"version": 12, **options})
         return answer
 
-    def fetch(self, offset: int, topic: str = "rain", partition: int = 0, **options: Any) -> FetchResponse:
-        answer: FetchResponse = self.ask(fetch_request(offset, topic, partition, **options), 12)
+    def fetch(
+        self, offset: int, topic: str = "rain", partition: int = 0, client: int = 1, **options: int
+    ) -> FetchResponse:
+        answer: FetchResponse = self.ask(fetch_request(offset, topic, partition, **options), 12, client)
         return answer
 
 
@@ -219,6 +221,3 @@ def ack_of(response: ProduceResponse) -> PartitionProduceResponse:
 
 def records_of(response: FetchResponse) -> bytes:
     return bytes(response.responses[0].partitions[0].records or b"")
-
-
-PRODUCE = ApiKey.PRODUCE
