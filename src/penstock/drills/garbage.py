@@ -106,7 +106,7 @@ def mutate(chance: random.Random, frame: bytes) -> bytes:
 
 
 def count_bomb(key: int, version: int) -> bytes:
-    """A small Metadata-like request whose first array claims two billion entries."""
+    """A header, then a claim of two billion: an array's count in the APIs whose body begins with an array."""
     head = encode_request_header(key, version, 1, "bomb")
     flexible = version >= APIS[key].flexible
     return head + (b"\xff\xff\xff\xff\x07" if flexible else b"\x7f\xff\xff\xff")
