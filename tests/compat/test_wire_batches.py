@@ -11,10 +11,10 @@ import pytest
 from asking.batches import NOW_MS, Line, batch_of, lines, patched, plain_body
 from asking.connection import Connection
 from asking.nodes import PenstockNode
-from asking.requests import LATEST, create_topic, list_offset, produce
+from asking.requests import LATEST, MAX_TIMESTAMP, create_topic, fetch, list_offset, produce
 
 from penstock.errors import ErrorCode
-from penstock.records.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
+from penstock.records.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decode_header
 
 GOOD = batch_of(lines("one", "two", "three"))
 LENGTH_AT, MAGIC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 8, 16, 21, 23
@@ -152,3 +152,14 @@ def test_the_honest_batch_is_stored(connection: Connection, topic: str) -> None:
     create_topic(connection, topic)
     assert produce(connection, topic, GOOD).error_code == 0
     assert list_offset(connection, topic, LATEST) == (0, -1, 3)
+
+
+def test_the_largest_time_in_a_header_is_corrected_or_believed(connection: Connection, broker: str, topic: str) -> None:
+    """Kafka opens the batch and finds the true one; ours, which does not, finds a record when asked for the latest."""
+    create_topic(connection, topic)
+    claimed = NOW_MS + 1000
+    assert produce(connection, topic, patched(GOOD, MAX_TIME_AT, _time(claimed))).error_code == 0
+    stored = fetch(connection, topic, 0).records
+    assert stored is not None
+    assert decode_header(stored).max_timestamp == (claimed if broker == "penstock" else NOW_MS)
+    assert list_offset(connection, topic, MAX_TIMESTAMP) == (0, NOW_MS, 0)

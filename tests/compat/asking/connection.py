@@ -60,16 +60,6 @@ class Connection:
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 
-    def is_silent(self, within_s: float) -> bool:
-        """Whether nothing at all comes for this long."""
-        self._socket.settimeout(within_s)
-        try:
-            return self._socket.recv(1, socket.MSG_PEEK) is None
-        except TimeoutError:
-            return True
-        finally:
-            self._socket.settimeout(DEADLINE_S)
-
     def _exactly(self, size: int) -> bytes:
         got = bytearray()
         while len(got) < size:
