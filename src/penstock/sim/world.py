@@ -63,6 +63,7 @@ class World:
         self.trace: list[str] = []
         self._gone: list[Event] = []
         self._next_link = 0
+        self._put_aside: set[int] = set()  # connections whose requests waited to be taken up after the last step
         self.admin = Admin(self.scene, self._on_topic)
         self.producers = [
             Producer(self.scene, f"p{n}", self.chance.random() < 0.8, self.chance.choice((-1, -1, -1, 1, 0)))
@@ -241,10 +242,11 @@ class World:
                     self.note(f"closed: {reason}")
                     if number in self.links:
                         self.links[number].is_closing = True
-        if self.node is not None:
-            for connection in self.node.connections.values():
-                if connection.backlog and connection.number in self.links:
-                    self._restart_waits(self.links[connection.number])
+        waits = {c.number for c in self.node.connections.values() if c.backlog} if self.node is not None else set()
+        for number in sorted(waits | self._put_aside):
+            if number in self.links:
+                self._restart_waits(self.links[number])
+        self._put_aside = waits
 
     def _restart_waits(self, link: Link) -> None:
         """What the node has put aside it has not begun to wait for."""
