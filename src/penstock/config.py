@@ -101,13 +101,17 @@ class TopicSetting:
     def fault(self, value: str) -> str | None:
         """What is wrong with `value`, as a sentence, or None."""
         if self.choices:
-            return None if value in self.choices else f"{self.name} must be {' or '.join(self.choices)}, not {value!r}"
+            return (
+                None
+                if value in self.choices
+                else f"{self.name} must be {' or '.join(self.choices)}, not {clipped(value)!r}"
+            )
         if self.kind in ("int", "long"):
             limit = 2**31 - 1 if self.kind == "int" else 2**63 - 1
             try:
                 number = int(value)
             except ValueError:
-                return f"{self.name} must be a whole number, not {value!r}"
+                return f"{self.name} must be a whole number, not {clipped(value)!r}"
             if not self.at_least <= number <= limit:
                 return f"{self.name} must be between {self.at_least} and {limit}, not {number}"
         return None
@@ -187,12 +191,17 @@ def topic_faults(overrides: Mapping[str, str | None]) -> list[str]:
     for name, value in overrides.items():
         known = TOPIC_SETTINGS.get(name)
         if known is None:
-            faults.append(f"Unknown topic config name: {name}{hint(name, TOPIC_SETTINGS)}")
+            faults.append(f"Unknown topic config name: {clipped(name)}{hint(name, TOPIC_SETTINGS)}")
         elif value is None:
             faults.append(f"{name} has no value")
         elif fault := known.fault(value):
             faults.append(fault)
     return faults
+
+
+def clipped(text: str) -> str:
+    """What a stranger sent, short enough to be said back: an answer has little room."""
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def hint(name: str, known: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ from penstock.broker.call import Call, fail
 from penstock.broker.catalog import name_fault
 from penstock.broker.changes import Change, TopicConfigured
 from penstock.broker.describe_configs import TOPIC
-from penstock.config import TOPIC_SETTINGS, hint, topic_faults
+from penstock.config import TOPIC_SETTINGS, clipped, hint, topic_faults
 from penstock.errors import ErrorCode
 from penstock.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -58,9 +58,9 @@ def _plan(call: Call, resource: AlterConfigsResource) -> TopicConfigured | Refus
         if change.config_operation == DELETE:
             config.pop(change.name, None)
         elif change.value is None:
-            return ErrorCode.INVALID_REQUEST, f"{change.name} has no value"
+            return ErrorCode.INVALID_REQUEST, f"{clipped(change.name)} has no value"
         elif change.name not in TOPIC_SETTINGS:
-            message = f"Unknown topic config name: {change.name}{hint(change.name, TOPIC_SETTINGS)}"
+            message = f"Unknown topic config name: {clipped(change.name)}{hint(change.name, TOPIC_SETTINGS)}"
             return ErrorCode.INVALID_CONFIG, message
         elif change.config_operation == SET:
             if faults := topic_faults({change.name: change.value}):

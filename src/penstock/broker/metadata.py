@@ -68,7 +68,8 @@ def _asked(call: Call, asked: MetadataRequestTopic) -> MetadataResponseTopic:
     if asked.topic_id != _NO_ID:
         topic = catalog.by_id(asked.topic_id)
         if topic is None:
-            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+            nameless = None if call.header.api_version >= 12 else ""
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, nameless, asked.topic_id)
         return _topic(topic)
     name = asked.name or ""
     topic = catalog.topics.get(name)
