@@ -110,18 +110,22 @@ class Stage:
         self.step(Received(client, memoryview(bytearray(frame))))
 
     def end_syncs(self, error: str | None = None) -> None:
-        """End the syncs under way, and those that follow from them, with success; or only these, with `error`."""
+        """End the syncs under way and those that follow from them, as the disk says; or only these, with `error`."""
         while self.syncs:
             ending, self.syncs = self.syncs, []
-            for sync in ending:
-                if error is None:
-                    for file in sync.files:
-                        file.sync()
-                    for folder in sync.folders:
-                        self.disk.sync_folder(folder)
-            self.step(*(Synced(sync.job, error) for sync in ending))
+            self.step(*[Synced(sync.job, error or self._run(sync)) for sync in ending])
             if error is not None:
                 return
+
+    def _run(self, sync: Sync) -> str | None:
+        try:
+            for file in sync.files:
+                file.sync()
+            for folder in sync.folders:
+                self.disk.sync_folder(folder)
+        except OSError as error:
+            return str(error)
+        return None
 
     # Answers out.
 
