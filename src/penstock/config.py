@@ -51,11 +51,14 @@ class BrokerConfig:
         at_least=KIB,
     )
     inflight_bytes_max: int = setting(
-        512 * MIB, "the same over all clients: reading stops until replies have left", at_least=MIB
+        512 * MIB, "the same in all: past it fetches are answered empty, and who holds much is not read", at_least=MIB
     )
     fetch_bytes_max: int = setting(55 * MIB, "Kafka's limit for one fetch reply", at_least=KIB)
     metadata_queue_max: int = setting(1_000, "topic changes waiting for the one being written", at_least=1)
     request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
+    reply_deadline_ms: int = setting(
+        60 * SECOND_MS, "a client that takes nothing of its replies for this long is closed (slow reader)", at_least=100
+    )
     idle_ms_max: int = setting(600 * SECOND_MS, "a connection silent this long is closed, as Kafka does", at_least=1000)
     sync_threads: int = setting(
         8,

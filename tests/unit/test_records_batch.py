@@ -114,11 +114,12 @@ def test_append_time_is_the_time_of_all_records_and_the_checksum_stays_right() -
     assert [record.timestamp for record in decode_records(data)] == [NOW_MS, NOW_MS]
 
 
-def test_filler_takes_offsets_without_records() -> None:
-    """It is a batch like any other to whoever walks the log."""
+def test_filler_takes_offsets_without_records_for_users() -> None:
+    """It is a batch like any other to whoever walks the log, and a control batch, which clients skip."""
     data = encode_filler(10, 25, NOW_MS)
     header = decode_header(data)
     assert crc_matches(data, 0, header)
     assert is_plausible(header, 10)
     assert (header.base_offset, header.next_offset) == (10, 25)
+    assert header.attributes == CONTROL
     assert list(decode_records(data)) == []

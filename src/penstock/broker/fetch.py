@@ -28,10 +28,11 @@ _UNKNOWN = -1
 class Collected:
     """What a fetch has found so far."""
 
-    __slots__ = ("has_error", "room", "size", "topics")
+    __slots__ = ("has_error", "may_exceed", "room", "size", "topics")
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, may_exceed: bool) -> None:
         self.room = room
+        self.may_exceed = may_exceed  # the first batch is sent whatever its size, else a client would never get on
         self.size = 0
         self.has_error = False
         self.topics: list[tuple[bytes, list[FetchedPartition]]] = []
@@ -107,7 +108,8 @@ def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> 
 
 def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collected:
     by_id = version >= BY_TOPIC_ID
-    found = Collected(min(call.bytes_max, node.config.fetch_bytes_max))
+    room = 0 if node.is_full else min(call.bytes_max, node.config.fetch_bytes_max)
+    found = Collected(room, may_exceed=not node.is_full)
     for key, wanted in call.topics:
         topic = node.catalog.find(key, by_id)
         fetched = []
@@ -137,7 +139,7 @@ def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collec
     if not log.start_offset <= fetch.offset <= log.next_offset:
         return _error(found, fetch, ErrorCode.OFFSET_OUT_OF_RANGE)
     records = memoryview(b"")
-    if found.room > 0 or found.size == 0:
+    if found.room > 0 or (found.size == 0 and found.may_exceed):
         try:
             records = read(log, fetch.offset, max(min(fetch.bytes_max, found.room), 0))
         except DamagedError as damaged:

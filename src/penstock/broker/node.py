@@ -41,8 +41,10 @@ from penstock.wire.header import RequestHeader, decode_request_header
 from penstock.wire.message import decode_request
 
 LARGE_REPLY_BYTES = 64 * 1024
+LITTLE_BYTES = 64 * 1024
 TRIM_PAUSE_MS = 100
 TIMERS_LEAST = 1_000
+_PRODUCE = int(ApiKey.PRODUCE)
 
 
 class Node:
@@ -73,6 +75,8 @@ class Node:
         self._checkpoint_at_ms: int | None = None
         self._retention_at_ms = now_ms + config.retention_check_ms
         self.held_bytes = 0
+        self._held_max = config.inflight_bytes_max
+        self._held_max_each = config.inflight_bytes_max_connection
         self._paused: dict[Connection, None] = {}
         for name in self.store.remove_orphans():
             self.note("warning", "unknown topic folder", folder=name, hint="it holds records; nothing was removed")
@@ -135,7 +139,7 @@ class Node:
     def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:
         shape = connection.shape
         if shape is not None and len(frame) >= 8 and produce_shaped(self, connection, shape, frame, now_ms):
-            self.counters.requests[ApiKey.PRODUCE] += 1
+            self.counters.requests[_PRODUCE] += 1
             return
         try:
             header = decode_request_header(frame)
@@ -334,11 +338,14 @@ class Node:
     # Clients.
 
     def _has_room(self, connection: Connection) -> bool:
-        limits = self.config
-        return (
-            connection.held_bytes <= limits.inflight_bytes_max_connection
-            and self.held_bytes <= limits.inflight_bytes_max
-        )
+        """Who holds little may go on even when others have used up what all may hold."""
+        held = connection.held_bytes
+        return held <= LITTLE_BYTES or (held <= self._held_max_each and self.held_bytes <= self._held_max)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether clients hold all the memory they may: until they take their replies, nothing large is sent."""
+        return self.held_bytes > self._held_max
 
     def _pause(self, connection: Connection) -> None:
         if not connection.is_paused:

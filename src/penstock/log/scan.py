@@ -108,7 +108,7 @@ def header_fault(header: BatchHeader, next_offset: int) -> str | None:
         return f"the batch claims leader epoch {header.leader_epoch}"
     if header.length < HEADER_SIZE - LENGTH_OVERHEAD or header.last_delta < 0:
         return "the batch header contradicts itself"
-    if header.record_count not in (0, header.last_delta + 1):
+    if header.record_count != header.last_delta + 1 and not header.is_control:
         return "the batch header contradicts itself"
     return None
 

@@ -61,6 +61,11 @@ class BatchHeader(NamedTuple):
     def next_offset(self) -> int:
         return self.base_offset + self.last_delta + 1
 
+    @property
+    def is_control(self) -> bool:
+        """Whether it is written by brokers for clients' libraries, and holds nothing for users."""
+        return bool(self.attributes & CONTROL)
+
 
 def decode_header(data: Buffer, at: int = 0) -> BatchHeader:
     """The header at `at`; the caller has made sure that 61 bytes are there."""
@@ -146,7 +151,17 @@ def encode_batch(header: BatchHeader, records: Buffer = b"") -> bytearray:
     return batch
 
 
+# A control record: version 0, type COMMIT; then a value of version 0 and coordinator epoch 0.
+_MARKER = bytes.fromhex("00 00 00 08 0000 0001 0c 0000 00000000 00".replace(" ", ""))
+
+
 def encode_filler(base_offset: int, next_offset: int, now_ms: int) -> bytearray:
-    """A batch without records that takes the offsets from `base_offset` up to `next_offset`."""
+    """A batch without records for users that takes the offsets from `base_offset` up to `next_offset`.
+
+    It is a control batch, which every client skips; librdkafka takes an empty ordinary one for a size problem.
+    """
     delta = next_offset - base_offset - 1
-    return encode_batch(BatchHeader(base_offset, 0, LEADER_EPOCH, MAGIC, 0, 0, delta, now_ms, now_ms, -1, -1, -1, 0))
+    marker = bytes([2 * len(_MARKER)]) + _MARKER
+    return encode_batch(
+        BatchHeader(base_offset, 0, LEADER_EPOCH, MAGIC, 0, CONTROL, delta, now_ms, now_ms, -1, -1, -1, 1), marker
+    )

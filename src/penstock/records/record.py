@@ -33,8 +33,10 @@ class Record(NamedTuple):
 
 
 def decode_records(batch: Buffer, bytes_max: int = OPENED_BYTES_MAX) -> Iterator[Record]:
-    """The records of a whole batch in order; PeerError where they are malformed."""
+    """The records of a whole batch in order, none for a control batch; PeerError where they are malformed."""
     header = decode_header(batch)
+    if header.is_control:
+        return
     data = decompress(header.attributes & CODEC_MASK, memoryview(batch)[HEADER_SIZE : header.size], bytes_max)
     at = 0
     for _ in range(header.record_count):

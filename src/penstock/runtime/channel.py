@@ -28,6 +28,7 @@ class Channel:
         "closing",
         "frame_max",
         "is_paused",
+        "moved_ms",
         "number",
         "out",
         "owes_drained",
@@ -42,6 +43,7 @@ class Channel:
         self.frame_max = frame_max
         self.active_ms = now_ms
         self.began_ms = 0  # when the frame being received began; 0: none is
+        self.moved_ms = now_ms  # when the client last took something of what waits in `out`
         self.closing: str | None = None
         self.is_paused = False
         self.owes_drained = False
@@ -79,11 +81,10 @@ class Channel:
                 return frames
             frames.append(data[at + 4 : following])
             at = following
+            self.began_ms = 0
         if at < end:
             self._head = data[at:end].tobytes()
-            self.began_ms = now_ms
-        else:
-            self.began_ms = 0
+            self.began_ms = self.began_ms or now_ms
         return frames
 
     def _refuse(self, length: int) -> None:

@@ -222,12 +222,14 @@ class Loop:
             return
         if not is_done:
             if not had_output:
+                channel.moved_ms = self._clock.now_ms()
                 self._watch(channel)
         elif channel.owes_drained:
             channel.owes_drained = False
             self._pending.append(Drained(number))
 
     def _send_more(self, channel: Channel, events: list[Event]) -> None:
+        channel.moved_ms = self._clock.now_ms()
         try:
             if not channel.send_more():
                 return
@@ -318,9 +320,11 @@ class Loop:
         self._sweep_at_ms = now_ms + SWEEP_MS
         limits = self._config
         for channel in list(self._channels.values()):
-            if channel.is_paused:
+            if channel.out and now_ms - channel.moved_ms > limits.reply_deadline_ms:
+                self._expire(channel, "took nothing of its replies for too long (reply_deadline_ms)")
+            elif channel.is_paused:
                 continue
-            if channel.began_ms and now_ms - channel.began_ms > limits.request_deadline_ms:
+            elif channel.began_ms and now_ms - channel.began_ms > limits.request_deadline_ms:
                 self._expire(channel, "a request was not whole in time (request_deadline_ms)")
             elif now_ms - channel.active_ms > limits.idle_ms_max:
                 self._expire(channel, "silent for too long (idle_ms_max)")

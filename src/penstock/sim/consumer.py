@@ -142,7 +142,7 @@ class Consumer:
         while at < len(raw):
             header = decode_header(raw, at)
             payload = bytes(raw[at + HEADER_SIZE : at + header.size])
-            values = self.scene.ledger.values.get(payload, ()) if header.record_count else ()
+            values = self.scene.ledger.values.get(payload, ()) if not header.is_control else ()
             for delta, value in enumerate(values):
                 if header.base_offset + delta >= position.offset:
                     records.append((header.base_offset + delta, value))

@@ -31,7 +31,7 @@ def offsets_never_change(world: World, asked: Asked, response: Message) -> str |
         if not part.error_code and (why := _tell(account, part.base_offset, batch.count, batch.payload)):
             return why
     for account, header, payload in served(world, response):
-        if header.record_count and (why := _tell(account, header.base_offset, header.record_count, payload)):
+        if not header.is_control and (why := _tell(account, header.base_offset, header.record_count, payload)):
             return why
     return None
 
@@ -101,7 +101,7 @@ def deleted_stays_deleted(world: World, asked: Asked, response: Message) -> str 
 def damage_is_never_served(world: World, asked: Asked, response: Message) -> str | None:
     """Whatever is served is whole, and was sent by somebody."""
     for account, header, payload in served(world, response):
-        if header.record_count and payload not in world.ledger.values:
+        if not header.is_control and payload not in world.ledger.values:
             return f"{account.name}: what is served at offset {header.base_offset} was never sent"
     return None
 
