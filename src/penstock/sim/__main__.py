@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import TextIO
 
 from penstock.sim.hunt import Conviction, try_seed
@@ -22,25 +25,30 @@ def main() -> int:
     parser.add_argument("--plant", choices=sorted(PLANTS), default=None, help="plant this bug first")
     options = parser.parse_args()
     seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
-    only = PLANTS[options.plant].convicted_by[0] if options.plant is not None else None
     began = shown_at = time.monotonic()
     found: list[Conviction] = []
-    for number, seed in enumerate(seeds, start=1):
-        conviction = try_seed(seed, options.plant, only)
-        if conviction is not None:
-            found.append(conviction)
-            if len(found) <= SHOWN_MAX:
-                _say(str(conviction))
-            if options.seed is not None:
-                _say("\n".join(conviction.trace))
-            if options.plant is not None:
-                break
-        if time.monotonic() - shown_at > 5:
-            shown_at = time.monotonic()
-            _say(f"{number} of {len(seeds)} seeds, {len(found)} broke a promise", sys.stderr)
+    number = 0
+    with ProcessPoolExecutor(max_workers=min(len(seeds), os.cpu_count() or 1)) as pool:
+        for number, conviction in enumerate(pool.map(partial(_try, options.plant), seeds, chunksize=5), start=1):
+            if conviction is not None:
+                found.append(conviction)
+                if len(found) <= SHOWN_MAX:
+                    _say(str(conviction))
+                if options.seed is not None:
+                    _say("\n".join(conviction.trace))
+                if options.plant is not None:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    break
+            if time.monotonic() - shown_at > 5:
+                shown_at = time.monotonic()
+                _say(f"{number} of {len(seeds)} seeds, {len(found)} broke a promise", sys.stderr)
     seconds = time.monotonic() - began
-    _say(f"{len(seeds) if not options.plant else number} seeds in {seconds:.1f} s: {_verdict(found, options.plant)}")
+    _say(f"{number} seeds in {seconds:.1f} s: {_verdict(found, options.plant)}")
     return int(bool(found) == (options.plant is None))
+
+
+def _try(plant: str | None, seed: int) -> Conviction | None:
+    return try_seed(seed, plant, PLANTS[plant].convicted_by[0] if plant is not None else None)
 
 
 def _verdict(found: list[Conviction], plant: str | None) -> str:

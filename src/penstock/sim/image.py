@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,7 +22,16 @@ class Stored(NamedTuple):
 
 
 Batches = dict[int, Stored]
-Joined = dict[str, tuple[list[Batches], Batches]]
+Files = WeakKeyDictionary[Inode, tuple[int, Batches]]
+
+
+class Image(NamedTuple):
+    """A partition as it stood when its folder had this stamp."""
+
+    folder: Folder
+    stamp: int
+    batches: Batches
+    end: int
 
 
 class Imager:
@@ -31,31 +39,44 @@ class Imager:
 
     def __init__(self, disk: FakeDisk) -> None:
         self._disk = disk
-        self._durable: WeakKeyDictionary[Inode, tuple[int, Batches]] = WeakKeyDictionary()
-        self._written: WeakKeyDictionary[Inode, tuple[int, Batches]] = WeakKeyDictionary()
-        self._joined_durable: Joined = {}
-        self._joined_written: Joined = {}
+        self._durable: dict[str, Image] = {}
+        self._written: dict[str, Image] = {}
+        self._durable_files: Files = WeakKeyDictionary()
+        self._written_files: Files = WeakKeyDictionary()
 
     def durable(self, path: str) -> Batches:
         """What a power cut at this moment could not take away."""
-        folder = self._disk.durable_folder(path)
-        logs = _logs(folder.durable_names if folder else {})
-        parts = [_cached(self._durable, inode, inode.durable_version, inode.durable, name) for name, inode in logs]
-        return _joined(self._joined_durable, path, parts)
+        image = self._durable_image(path)
+        return image.batches if image is not None else {}
 
     def durable_end(self, path: str) -> int:
         """The offset behind the last durable batch."""
-        folder = self._disk.durable_folder(path)
-        names = [name for name, _ in _logs(folder.durable_names if folder else {})]
-        last = max(self.durable(path).values(), key=lambda stored: stored.header.base_offset, default=None)
-        begun = int(names[-1].removesuffix(LOG)) if names else 0
-        return max(begun, last.header.next_offset if last else 0)
+        image = self._durable_image(path)
+        return image.end if image is not None else 0
 
     def written(self, path: str) -> Batches:
-        """What the running node would read."""
-        logs = _logs(self._disk.folder(path).names) if self._disk.exists(path) else []
-        parts = [_cached(self._written, inode, inode.version, inode.data, name) for name, inode in logs]
-        return _joined(self._joined_written, path, parts)
+        """What the running node would read; the same object as long as nothing has changed."""
+        if not self._disk.exists(path):
+            return {}
+        folder = self._disk.folder(path)
+        known = self._written.get(path)
+        if known is None or known.folder is not folder or known.stamp != folder.stamp:
+            logs = _logs(folder.names)
+            parts = [_cached(self._written_files, inode, inode.version, inode.data, name) for name, inode in logs]
+            known = self._written[path] = _joined(folder, logs, parts, known)
+        return known.batches
+
+    def _durable_image(self, path: str) -> Image | None:
+        folder = self._disk.durable_folder(path)
+        if folder is None:
+            return None
+        known = self._durable.get(path)
+        if known is None or known.folder is not folder or known.stamp != folder.stamp:
+            logs = _logs(folder.durable_names)
+            files = self._durable_files
+            parts = [_cached(files, inode, inode.durable_version, inode.durable, name) for name, inode in logs]
+            known = self._durable[path] = _joined(folder, logs, parts, known)
+        return known
 
     def witness(self, path: str) -> Witness | None:
         """The witness as a restart without a power cut would find it."""
@@ -63,25 +84,22 @@ class Imager:
         return decode_witness(bytes(node.data)) if isinstance(node, Inode) else None
 
 
-def _joined(known: Joined, path: str, parts: list[Batches]) -> Batches:
-    """The union; the same object as before if nothing has changed."""
-    before = known.get(path)
-    if before is not None and len(before[0]) == len(parts) and all(map(operator.is_, before[0], parts)):
-        return before[1]
+def _joined(folder: Folder, logs: list[tuple[str, Inode]], parts: list[Batches], before: Image | None) -> Image:
     found: Batches = {}
     for part in parts:
         found.update(part)
-    known[path] = (parts, found)
-    return found
+    if before is not None and before.batches == found:
+        found = before.batches
+    begun = int(logs[-1][0].removesuffix(LOG)) if logs else 0
+    end = max(begun, found[max(found)].header.next_offset if found else 0)
+    return Image(folder, folder.stamp, found, end)
 
 
 def _logs(names: dict[str, Inode | Folder]) -> list[tuple[str, Inode]]:
     return [(n, node) for n, node in sorted(names.items()) if n.endswith(LOG) and isinstance(node, Inode)]
 
 
-def _cached(
-    cache: WeakKeyDictionary[Inode, tuple[int, Batches]], inode: Inode, version: int, data: bytearray, name: str
-) -> Batches:
+def _cached(cache: Files, inode: Inode, version: int, data: bytearray, name: str) -> Batches:
     known = cache.get(inode)
     if known is None or known[0] != version:
         known = cache[inode] = (version, _batches(bytes(data), name))

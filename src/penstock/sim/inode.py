@@ -39,7 +39,7 @@ class Edit:
 class Inode:
     """A file: `data` is what a running machine sees, `durable` what survives a power cut for certain."""
 
-    __slots__ = ("__weakref__", "_base", "_edits", "_last", "data", "durable_version", "version")
+    __slots__ = ("__weakref__", "_base", "_edits", "_last", "data", "durable_version", "home", "version")
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -48,6 +48,11 @@ class Inode:
         self._last = 0
         self.version = 0
         self.durable_version = 0
+        self.home: Folder | None = None
+
+    def _changed(self) -> None:
+        if self.home is not None:
+            self.home.stamp += 1
 
     @property
     def durable(self) -> bytearray:
@@ -68,6 +73,7 @@ class Inode:
     def _edit(self, position: int, data: bytes | None) -> None:
         self._last += 1
         self.version += 1
+        self._changed()
         _apply(self.data, position, data)
         self._edits.append(Edit(self._last, position, data))
 
@@ -83,6 +89,7 @@ class Inode:
             done = self._edits.pop(0)
             _apply(self._base, done.position, done.data)
         self.durable_version += 1
+        self._changed()
 
     def fail_sync(self, up_to: int) -> None:
         for edit in self._edits:
@@ -101,6 +108,7 @@ class Inode:
         self._edits.clear()
         self.version += 1
         self.durable_version += 1
+        self._changed()
 
     def flip(self, position: int, bit: int) -> None:
         """The medium decays: the same bit changes in memory and on the disk."""
@@ -109,6 +117,7 @@ class Inode:
                 content[position] ^= 1 << bit
         self.version += 1
         self.durable_version += 1
+        self._changed()
 
 
 def _apply(content: bytearray, position: int, data: bytes | None) -> None:
@@ -154,17 +163,20 @@ class Entry:
 class Folder:
     """Names: as a running machine sees them, and as they survive a power cut."""
 
-    __slots__ = ("_entries", "_last", "durable_names", "durable_version", "names")
+    __slots__ = ("_entries", "_last", "durable_names", "names", "stamp")
 
     def __init__(self) -> None:
         self.names: dict[str, Inode | Folder] = {}
         self.durable_names: dict[str, Inode | Folder] = {}
         self._entries: list[Entry] = []
         self._last = 0
-        self.durable_version = 0
+        self.stamp = 0  # grows with every change of the folder or of a file in it
 
     def set(self, name: str, node: Inode | Folder | None, old: str | None = None) -> None:
         self._last += 1
+        self.stamp += 1
+        if isinstance(node, Inode):
+            node.home = self
         entry = Entry(self._last, name, node, old)
         _enter(self.names, entry)
         self._entries.append(entry)
@@ -175,7 +187,7 @@ class Folder:
     def end_sync(self, up_to: int) -> None:
         while self._entries and self._entries[0].number <= up_to:
             _enter(self.durable_names, self._entries.pop(0))
-        self.durable_version += 1
+        self.stamp += 1
 
     def cut_power(self, chance: Random, mood: Mood) -> None:
         for entry in self._entries:
@@ -183,7 +195,7 @@ class Folder:
                 _enter(self.durable_names, entry)
         self._entries.clear()
         self.names = dict(self.durable_names)
-        self.durable_version += 1
+        self.stamp += 1
         for name in sorted(self.names):
             self.names[name].cut_power(chance, mood)
 

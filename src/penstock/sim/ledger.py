@@ -39,6 +39,7 @@ class Account:
 
     topic: SimTopic
     index: int
+    folder: str = field(init=False)
     acked: dict[int, Promise] = field(default_factory=dict)
     told: dict[int, tuple[bytes, int]] = field(default_factory=dict)  # offset -> payload and place in it
     end: int = 0  # the highest end that a client was told of
@@ -46,9 +47,8 @@ class Account:
     deleted_below: int = 0  # the highest one that was granted
     damaged: dict[int, int] = field(default_factory=dict)  # base offset -> next offset, of batches with flipped bits
 
-    @property
-    def folder(self) -> str:
-        return partition_folder(self.topic.topic_id, self.index)
+    def __post_init__(self) -> None:
+        self.folder = partition_folder(self.topic.topic_id, self.index)
 
     @property
     def name(self) -> str:
