@@ -67,7 +67,9 @@ class BrokerConfig:
         at_most=64,
     )
     sync_inline_us_max: int = setting(
-        2_000, "while syncs take less than this the loop waits for them: cheaper than two thread switches; 0: never"
+        2_000,
+        "while syncs take less than this the loop waits for them: cheaper than two thread switches; 0: never",
+        at_least=0,
     )
     checkpoint_ms: int = setting(
         SECOND_MS, "how often the durable point of busy partitions is itself made durable", at_least=10
@@ -84,6 +86,7 @@ class BrokerConfig:
         1_000_000,
         "offsets reserved durably at a time by a memory topic, so that none is given twice",
         at_least=1000,
+        at_most=1_000_000_000,  # skipped by one batch, whose count has 31 bits
     )
 
 
@@ -104,11 +107,8 @@ class TopicSetting:
     def fault(self, value: str) -> str | None:
         """What is wrong with `value`, as a sentence, or None."""
         if self.choices:
-            return (
-                None
-                if value in self.choices
-                else f"{self.name} must be {' or '.join(self.choices)}, not {clipped(value)!r}"
-            )
+            allowed = " or ".join(self.choices)
+            return None if value in self.choices else f"{self.name} must be {allowed}, not {clipped(value)!r}"
         if self.kind in ("int", "long"):
             limit = 2**31 - 1 if self.kind == "int" else 2**63 - 1
             try:

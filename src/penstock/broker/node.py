@@ -77,6 +77,7 @@ class Node:
         self.held_bytes = 0
         self._held_max = config.inflight_bytes_max
         self._held_max_each = config.inflight_bytes_max_connection
+        self._held_little = min(LITTLE_BYTES, self._held_max_each)
         self._paused: dict[Connection, None] = {}
         for name in self.store.remove_orphans():
             self.note("warning", "unknown topic folder", folder=name, hint="it holds records; nothing was removed")
@@ -340,7 +341,7 @@ class Node:
     def _has_room(self, connection: Connection) -> bool:
         """Who holds little may go on even when others have used up what all may hold."""
         held = connection.held_bytes
-        return held <= LITTLE_BYTES or (held <= self._held_max_each and self.held_bytes <= self._held_max)
+        return held <= self._held_little or (held <= self._held_max_each and self.held_bytes <= self._held_max)
 
     @property
     def is_full(self) -> bool:
