@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.assure.checker import check
 from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
-from penstock.broker import metalog
+from penstock.broker import metalog, node
 from penstock.config import TOPIC_SETTINGS
 from penstock.sim.chaos import Chaos
 from penstock.sim.consumer import Consumer
@@ -18,21 +18,28 @@ from penstock.sim.world import BrokenError, World
 CALM_STEPS_MAX = 1500
 
 
+SMALL = (
+    (metalog, "_COMPACT_AFTER", 6),
+    (metalog, "SPARE_BYTES", 4096),
+    (node, "LITTLE_BYTES", 500),
+    (node, "LARGE_REPLY_BYTES", 1500),
+)
+
+
 @contextmanager
 def small_world() -> Iterator[None]:
-    """Limits that keep disks large are lowered, so that small logs roll and compact as large ones do."""
+    """Limits meant for large disks and clients are lowered, so that small logs roll and compact like large ones."""
     segment_bytes = TOPIC_SETTINGS["segment.bytes"]
-    compact_after = metalog._COMPACT_AFTER
-    spare_bytes = metalog.SPARE_BYTES
+    before = [getattr(owner, name) for owner, name, _ in SMALL]
     TOPIC_SETTINGS["segment.bytes"] = replace(segment_bytes, at_least=1)
-    metalog._COMPACT_AFTER = 6
-    metalog.SPARE_BYTES = 4096
+    for owner, name, value in SMALL:
+        setattr(owner, name, value)
     try:
         yield
     finally:
         TOPIC_SETTINGS["segment.bytes"] = segment_bytes
-        metalog._COMPACT_AFTER = compact_after
-        metalog.SPARE_BYTES = spare_bytes
+        for (owner, name, _), value in zip(SMALL, before, strict=True):
+            setattr(owner, name, value)
 
 
 def run(world: World) -> World:
