@@ -276,8 +276,8 @@ class Log:
         self.next_offset = point.offset
         self.written = self.durable = point
         self._show(point)
-        if witness is None or point.segment.end == 0:
-            # Durable with the first group: without a witness a torn tail looks like damage, and with one from before
+        if witness is None or (witness.offset, witness.segment) != (point.offset, point.segment.base_offset):
+            # What recovery found can be seen from now on: after the next kill it must not pass for a torn tail. Durable with the first group: without a witness a torn tail looks like damage, and with one from before
             # a gap that recovery left, what stands behind the gap looks like a torn tail.
             with suppress(OSError):
                 self._write_witness(self._witness.reserved)
@@ -305,12 +305,16 @@ class Log:
         before = self._witness
         try:
             self._write_witness(self.next_offset + self.limits.memory_reserve)
+        except OSError:
+            self._witness = before
+            raise
+        try:
             self.witness_file.sync()
             if self.folder_dirty:
                 self.disk.sync_folder(self.folder)
-        except OSError:
-            self._witness = self._witness._replace(reserved=before.reserved)
-            raise
+        except OSError as error:
+            self.stop(f"syncing the reserve of {self.folder} failed: {error}")
+            raise StorageError(f"syncing the reserve of {self.folder} failed: {error}") from error
         self.witness_dirty = self.folder_dirty = False
 
     def fill_reserved(self, now_ms: int) -> None:
