@@ -157,8 +157,8 @@ def waiting_fetch_is_answered(world: World) -> str | None:
         request = asked.request
         if not isinstance(request, FetchRequest) or node.connections[link.number].backlog:
             continue
-        if world.now_ms >= asked.delivered_ms + request.max_wait_ms:
-            return f"{link.client.name} waits since {asked.delivered_ms} for {request.max_wait_ms} ms"
+        if world.now_ms >= asked.waits_from_ms + request.max_wait_ms:
+            return f"{link.client.name} waits since {asked.waits_from_ms} for {request.max_wait_ms} ms"
         # Where clients may hold little in all, a fetch is put off while they hold it.
         is_roomy = world.profile.config.inflight_bytes_max >= ROOMY_BYTES
         if request.min_bytes <= 1 and is_roomy and (name := _visible_for(node, world, request)):

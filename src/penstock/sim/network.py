@@ -23,6 +23,7 @@ class Asked:
     request: Message
     tag: object
     delivered_ms: int = -1
+    waits_from_ms: int = -1  # later, if the node put it aside first
 
 
 class Client(Protocol):
@@ -80,7 +81,7 @@ class Link:
         while self._outgoing and count > 0 and not self.is_paused:
             count -= 1
             raw, asked = self._outgoing.popleft()
-            asked.delivered_ms = now_ms
+            asked.delivered_ms = asked.waits_from_ms = now_ms
             if not (isinstance(asked.request, ProduceRequest) and asked.request.acks == 0):
                 self.unanswered.append(asked)
             frame = memoryview(bytearray(raw))

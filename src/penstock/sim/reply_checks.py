@@ -11,7 +11,7 @@ from penstock.sim.ledger import Account, Promise
 from penstock.sim.network import Asked
 from penstock.sim.producer import Flight
 from penstock.wire.message import Message
-from penstock.wire.messages.delete_records import DeleteRecordsResponse
+from penstock.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from penstock.wire.messages.fetch import FetchResponse, PartitionData
 from penstock.wire.messages.init_producer_id import InitProducerIdResponse
 from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -85,13 +85,13 @@ def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | 
 
 def deleted_stays_deleted(world: World, asked: Asked, response: Message) -> str | None:
     """Records deleted on request never come back."""
-    if isinstance(response, DeleteRecordsResponse):
-        for topic in response.topics:
-            for part in topic.partitions:
-                known = world.ledger.topics.get(topic.name)
+    if isinstance(response, DeleteRecordsResponse) and isinstance(asked.request, DeleteRecordsRequest):
+        for wanted, topic in zip(asked.request.topics, response.topics, strict=True):
+            known = world.ledger.topics.get(topic.name)
+            for ask, part in zip(wanted.partitions, topic.partitions, strict=True):
                 if not part.error_code and known is not None:
                     account = world.ledger.account(known, part.partition_index)
-                    account.deleted_below = max(account.deleted_below, part.low_watermark)
+                    account.deleted_below = max(account.deleted_below, ask.offset)
     for account, header, _ in served(world, response):
         if header.next_offset <= account.deleted_below:
             return f"{account.name}: offset {header.base_offset} was deleted and is served"

@@ -251,7 +251,7 @@ class World:
     def _restart_waits(self, link: Link) -> None:
         """What the node has put aside it has not begun to wait for."""
         for asked in link.unanswered:
-            asked.delivered_ms = self.now_ms
+            asked.waits_from_ms = self.now_ms
 
     def _reply(self, reply: Reply) -> None:
         link = self.links.get(reply.connection)
