@@ -51,7 +51,8 @@ def _plan(call: Call, name: str, asked: DeleteRecordsPartition, changes: list[Ch
     if not 0 <= offset <= log.visible.offset:
         result.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         return result
-    if offset > log.start_offset:
+    # Retention may have moved the start in memory only: what was asked for must hold after a power cut, too.
+    if offset > max(log.segments[0].base_offset, topic.starts.get(asked.partition_index, 0)):
         changes.append(StartMoved(topic.topic_id, asked.partition_index, offset))
     result.low_watermark = max(offset, log.start_offset)
     return result

@@ -277,8 +277,9 @@ class Log:
         self.written = self.durable = point
         self._show(point)
         if witness is None or (witness.offset, witness.segment) != (point.offset, point.segment.base_offset):
-            # What recovery found can be seen from now on: after the next kill it must not pass for a torn tail. Durable with the first group: without a witness a torn tail looks like damage, and with one from before
-            # a gap that recovery left, what stands behind the gap looks like a torn tail.
+            # What recovery found can be seen from now on and must not pass for a torn tail after the next kill. Durable
+            # with the first group: without a witness a torn tail looks like damage, and with one from before a gap that
+            # recovery left, what stands behind the gap looks like a torn tail.
             with suppress(OSError):
                 self._write_witness(self._witness.reserved)
                 self._dirty.append(self.witness_file)

@@ -56,7 +56,7 @@ def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, no
         return log
 
     start = _scan_start(segments, witness)
-    segments = _cut_tail(disk, folder, segments, start)
+    segments = _cut_tail(disk, folder, segments, start) or [Segment.create(disk, folder, start.acknowledged)]
     log = Log(disk, folder, config, limits, segments)
     log.folder_dirty = True  # a file that was never written to may have a name that was never synced
     end = max(segments[-1].next_offset, witness.offset if witness else 0)
@@ -92,6 +92,11 @@ def _scan_start(segments: list[Segment], witness: Witness | None) -> _Start:
     for number, segment in enumerate(segments):
         if segment.base_offset == witness.segment and segment.end >= witness.position:
             return _Start(number, witness.position, witness.offset, proven=True, acknowledged=witness.offset)
+    if witness.position == 0:
+        # The segment never got a durable name, since nothing in it was acknowledged: nor was anything behind it.
+        behind = [n for n, segment in enumerate(segments) if segment.base_offset > witness.segment]
+        number = behind[0] if behind else len(segments)
+        return _Start(number, 0, witness.offset, proven=True, acknowledged=witness.offset)
     # Something acknowledged is missing, so nothing that follows may be taken for an unacknowledged tail.
     below = [n for n, segment in enumerate(segments) if segment.base_offset <= witness.segment]
     number = below[-1] if below else 0
