@@ -61,6 +61,7 @@ class Log:
         self.witness_dirty = False
         self._witness = Witness(0, 0, 0, 0, 0)
         self._witness_file: File | None = None
+        self._proven_segment = -1  # where a witness points that is durable for certain
         self._dirty: list[File] = []
         self._syncing: Point | None = None
         self._staged: list[memoryview | bytearray] = []
@@ -240,12 +241,13 @@ class Log:
 
     def _move_witness_on(self) -> None:
         """A witness that points into a removed segment proves nothing: make a newer one durable first."""
-        if self.witness_dirty or self._witness.segment < self.segments[1].base_offset:
+        if self._proven_segment < self.segments[1].base_offset:
             self._write_witness(self._witness.reserved)
             self.witness_file.sync()
             self.witness_dirty = False
             if self.folder_dirty:
                 self.disk.sync_folder(self.folder)
+            self._proven_segment = self._witness.segment
 
     # What makes the next start fast; all of it can be rebuilt.
 

@@ -133,12 +133,19 @@ def _cut(disk: Disk, folder: str, segment: Segment, position: int) -> None:
     if not is_zero(segment.file, position, end):
         torn = disk.create(f"{folder}/{file_name(segment.base_offset, '')}-{position}{TORN}")
         torn.write(0, (segment.file.read(position, end - position),))
-        torn.sync()
+        _sync(torn)
         torn.close()
         disk.sync_folder(folder)
     segment.file.truncate(position)
-    segment.file.sync()
+    _sync(segment.file)
     segment.end = position
+
+
+def _sync(file: File) -> None:
+    try:
+        file.sync()
+    except OSError as error:
+        raise SyncFailedError(f"syncing {file.path} failed: {error}") from error
 
 
 def _set_aside(disk: Disk, folder: str, segments: list[Segment]) -> None:
