@@ -29,7 +29,7 @@ from penstock.broker.events import (
 )
 from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
 from penstock.broker.metalog import Finish, Plan, open_metalog
-from penstock.broker.partition import Partition, bytes_between
+from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
 from penstock.broker.store import Store
 from penstock.config import BrokerConfig
@@ -244,16 +244,16 @@ class Node:
 
     def _flush(self, partition: Partition, now_ms: int) -> None:
         log = partition.log
-        before = log.visible
         size = log.staged_bytes
         if size:
             self.counters.produced(log.staged_batches, log.next_offset - log.written.offset, size)
         if (why := partition.flush()) is not None:
             self.counters.write_failures += 1
             self.note("error", "write failed", partition=partition.name, reason=why)
-        if log.visible is not before:
+        # Some may have become visible before this flush: a full segment is written while the group is being staged.
+        if log.visible is not partition.announced:
             self._unwitness(partition, now_ms)
-            on_visible(self, partition, bytes_between(log, before, log.visible), now_ms)
+            on_visible(self, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 
@@ -274,11 +274,10 @@ class Node:
             return
         self.counters.syncs += 1
         log = partition.log
-        before = log.visible
         partition.on_synced()
         self._unwitness(partition, now_ms)
-        if log.visible is not before:
-            on_visible(self, partition, bytes_between(log, before, log.visible), now_ms)
+        if log.visible is not partition.announced:
+            on_visible(self, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 

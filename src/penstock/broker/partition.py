@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.errors import ErrorCode, StorageError
-from penstock.log.log import Log, Point
+from penstock.log.log import Log
 
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
@@ -23,7 +23,7 @@ class Waiter(Protocol):
 class Partition:
     """A log with its waiting acknowledgements and fetches."""
 
-    __slots__ = ("_staged", "_waiting", "fetches", "log", "name")
+    __slots__ = ("_staged", "_waiting", "announced", "fetches", "log", "name")
 
     def __init__(self, name: str, log: Log) -> None:
         self.name = name
@@ -31,6 +31,7 @@ class Partition:
         self._staged: list[tuple[int, Waiter]] = []
         self._waiting: deque[tuple[int, Waiter]] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
+        self.announced = log.visible  # up to where waiting fetches have been told
 
     def when_durable(self, waiter: Waiter) -> None:
         """Tell `waiter` once all that is staged by now can be seen by readers, or has failed."""
@@ -72,17 +73,18 @@ class Partition:
         self.log.stop(reason)
         self.fail_staged()
 
+    def announce(self) -> int:
+        """How many bytes became visible since the last call."""
+        old, new = self.announced, self.log.visible
+        self.announced = new
+        if old.segment is new.segment:
+            return new.position - old.position
+        first, last = old.segment.base_offset, new.segment.base_offset
+        between = sum(segment.end for segment in self.log.segments if first < segment.base_offset < last)
+        return old.segment.end - old.position + between + new.position
+
     def _release(self) -> None:
         visible = self.log.visible.offset
         waiting = self._waiting
         while waiting and waiting[0][0] <= visible:
             waiting.popleft()[1].done(_NONE)
-
-
-def bytes_between(log: Log, old: Point, new: Point) -> int:
-    """How many bytes became visible."""
-    if old.segment is new.segment:
-        return new.position - old.position
-    first, last = old.segment.base_offset, new.segment.base_offset
-    between = sum(segment.end for segment in log.segments if first < segment.base_offset < last)
-    return old.segment.end - old.position + between + new.position
