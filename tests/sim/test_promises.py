@@ -10,7 +10,7 @@ from penstock.sim.hunt import first_conviction, make_world, try_seed
 from penstock.sim.story import run
 
 FULL = os.environ.get("PENSTOCK_TEST") == "full"
-BLOCKS, SEEDS = (12, 60) if FULL else (4, 12)
+BLOCKS, SEEDS = (30, 60) if FULL else (4, 12)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

@@ -39,7 +39,6 @@ class Admin:
         self.scene = scene
         self.name = "admin"
         self.link: Link | None = None
-        self.is_done = True
         self._told = told
         self._count = 0
         self._creating: SimTopic | None = None

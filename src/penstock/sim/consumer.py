@@ -30,7 +30,6 @@ class Position:
         self.offset = -1
         self.assignment = 0
         self.end = -1  # the end of the log, as the last answer told it
-        self.damaged: list[int] = []
 
 
 class Consumer:
@@ -49,11 +48,6 @@ class Consumer:
     @property
     def is_at_end(self) -> bool:
         return all(p.topic.is_going or 0 <= p.end <= p.offset for p in self.positions.values())
-
-    def restart(self) -> None:
-        """Read everything again from the beginning."""
-        for position in self.positions.values():
-            position.offset = position.end = -1
 
     def act(self) -> None:
         if self.link is None or not self.link.is_open:
@@ -130,7 +124,6 @@ class Consumer:
             position.offset = -1
             return
         if data.error_code == ErrorCode.CORRUPT_MESSAGE:
-            position.damaged.append(position.offset)
             position.offset += 1
             return
         if data.error_code:

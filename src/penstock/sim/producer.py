@@ -202,8 +202,3 @@ class Producer:
                 elif batch in lane.flying:
                     lane.flying.remove(batch)
                     self._record(lane, batch, Outcome.UNKNOWN, None)
-
-    def forget(self, topic: SimTopic) -> None:
-        """The topic is gone: nothing is repeated."""
-        for lane in [lane for lane in self.lanes.values() if lane.topic is topic]:
-            lane.again.clear()

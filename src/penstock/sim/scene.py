@@ -23,8 +23,6 @@ class Scene:
         self.history: list[Event] = []
         self.now_ms = START_MS
         self.is_calm = False  # nothing new is begun: what is under way comes to an end
-        self.has_damage = False
-        self.versions: dict[ApiKey, int] = {}
 
     def version(self, key: ApiKey, at_least: int = 0) -> int:
         """A version to speak, from all that the node offers."""

@@ -50,7 +50,6 @@ class World:
         self.imager = Imager(self.disk)
         self.scene = Scene(self.chance, self._connect)
         self.ledger = self.scene.ledger
-        self.scene.has_damage = damage
         self.node: Node | None = None
         self.links: dict[int, Link] = {}
         self.jobs: list[Job] = []
