@@ -252,7 +252,8 @@ class Node:
             self.note("error", "write failed", partition=partition.name, reason=why)
         # Some may have become visible before this flush: a full segment is written while the group is being staged.
         if log.visible is not partition.announced:
-            self._unwitness(partition, now_ms)
+            if log.stopped is None:  # a topic deleted in this step has no witness any more
+                self._unwitness(partition, now_ms)
             on_visible(self, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
