@@ -59,6 +59,9 @@ class BrokerConfig:
     reply_deadline_ms: int = setting(
         60 * SECOND_MS, "a client that takes nothing of its replies for this long is closed (slow reader)", at_least=100
     )
+    stop_deadline_ms: int = setting(
+        30 * SECOND_MS, "a clean stop waits this long for syncs and for clients to take their replies", at_least=100
+    )
     idle_ms_max: int = setting(600 * SECOND_MS, "a connection silent this long is closed, as Kafka does", at_least=1000)
     sync_threads: int = setting(
         8,

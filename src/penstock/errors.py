@@ -26,6 +26,10 @@ class StorageError(PenstockError):
     """A disk did not do what it was asked: stop the partition, never retry the sync."""
 
 
+class SyncFailedError(StorageError):
+    """A sync failed: nobody knows what the disk holds, and it must never be tried again in this process."""
+
+
 class InvariantError(PenstockError):
     """We are wrong about our own state: stop the node before it spreads."""
 

@@ -7,10 +7,9 @@ from stage.batches import batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, read_all, stage, sync
 
 from penstock.config import TopicConfig
-from penstock.errors import StorageError
+from penstock.errors import StorageError, SyncFailedError
 from penstock.log.log import Log
 from penstock.log.reading import DamagedError, read
-from penstock.log.recovery import SyncFailedError
 from penstock.log.witness import Witness, decode_witness, encode_witness
 from penstock.records.batch import decode_header
 from penstock.sim.disk import FakeDisk

@@ -149,7 +149,7 @@ def ask(request: bytes, stopped: str | None = None) -> tuple[int, bytes]:
     stage = Stage()
     stage.topic()
     if stopped is not None:
-        stage.node.store.failed[b"0" * 16, 3] = stopped
+        stage.node.meta.partition.log.stop(stopped)
     head, _, body = answer(stage.node, request).partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert b"Content-Length: %d" % len(body) in lines

@@ -34,7 +34,7 @@ class Call:
         except ValueError as error:
             # Our fault, but only this client's loss: no state hangs on the bytes of an answer.
             self.node.note("error", "an answer could not be encoded", api=self.api.name, reason=str(error))
-            self.node.close(self.slot.connection, "our fault", f"no answer to {self.api.name} version {version}")
+            self.node.close(self.slot.connection, "our_fault", f"no answer to {self.api.name} version {version}")
             return
         head = encode_response_header(header.api_key, version, header.correlation_id)
         self.node.answer(self.slot, [(len(head) + len(body)).to_bytes(4, "big"), head, body])

@@ -24,7 +24,7 @@ class Slot:
 
 
 class Connection:
-    """`held_bytes` counts requests not yet answered and large answers not yet taken by the client."""
+    """One client; broker/room.py keeps `held_bytes`, `replied_bytes` and `unsent_bytes`."""
 
     __slots__ = (
         "backlog",
@@ -34,6 +34,7 @@ class Connection:
         "is_paused",
         "number",
         "peer",
+        "replied_bytes",
         "shape",
         "slots",
         "unsent_bytes",
@@ -49,4 +50,5 @@ class Connection:
         self.is_paused = False
         self.is_closed = False
         self.held_bytes = 0
+        self.replied_bytes = 0
         self.unsent_bytes = 0

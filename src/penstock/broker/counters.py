@@ -64,9 +64,9 @@ def render_metrics(counters: Counters, gauges: dict[str, tuple[str, int]]) -> st
     lines += _head("penstock_broker_refusals_total", "Produced batches refused, by error.", "counter")
     for code, count in counters.refusals.items():
         lines.append(f'penstock_broker_refusals_total{{error="{ErrorCode(code).name}"}} {count}')
-    lines += _head("penstock_broker_closed_total", "Connections closed by the broker, by reason.", "counter")
+    lines += _head("penstock_broker_connections_closed_total", "Connections closed by the broker.", "counter")
     for reason, count in counters.closed.items():
-        lines.append(f'penstock_broker_closed_total{{reason="{reason}"}} {count}')
+        lines.append(f'penstock_broker_connections_closed_total{{reason="{reason}"}} {count}')
     for name, (text, value) in gauges.items():
         lines += _head(f"penstock_broker_{name}", text, "gauge")
         lines.append(f"penstock_broker_{name} {value}")

@@ -52,8 +52,14 @@ def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tu
         len(asked.assignments) != added or any(a.broker_ids != [NODE_ID] for a in asked.assignments)
     ):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "this broker is the only replica of every partition"
-    if node.catalog.partition_count + added > node.config.partitions_max:
+    planned = sum(_added(call, change) for change in changes)
+    if node.catalog.partition_count + planned + added > node.config.partitions_max:
         limit = node.config.partitions_max
         return ErrorCode.POLICY_VIOLATION, f"this broker allows {limit} partitions in all (partitions_max)"
     changes.append(PartitionsAdded(topic.topic_id, asked.count))
     return None
+
+
+def _added(call: Call, change: Change) -> int:
+    topic = call.node.catalog.by_id(change.topic_id) if isinstance(change, PartitionsAdded) else None
+    return change.partitions - topic.partitions if topic and isinstance(change, PartitionsAdded) else 0

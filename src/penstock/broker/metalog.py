@@ -12,10 +12,11 @@ from penstock.broker.partition import Partition
 from penstock.broker.store import Store
 from penstock.config import BrokerConfig, TopicConfig
 from penstock.errors import ErrorCode, StorageError
-from penstock.log.layout import META_FOLDER
+from penstock.log.layout import META_FOLDER, TOPICS_FOLDER
 from penstock.log.log import Log
 from penstock.log.reading import DamagedError, read
 from penstock.log.recovery import open_log
+from penstock.log.saving import save_file
 from penstock.ports import Disk
 from penstock.records.batch import decode_header
 from penstock.records.record import decode_records, encode_values
@@ -83,7 +84,7 @@ class MetaLog:
         try:
             log.flush()
         except StorageError:
-            if not self._store.disk.exists(SPARE):
+            if log.stopped is not None or not self._store.disk.exists(SPARE):
                 raise
             self._store.disk.remove(SPARE)
             batch = encode_values([encode_change(change) for change in changes], now_ms)
@@ -98,6 +99,7 @@ class MetaLog:
                 self._catalog.replay_(change)
                 for gone in self._store.apply(change):
                     self.on_gone(gone)
+            keep_spare(self._store.disk)
         finish(code)
 
     @property
@@ -119,7 +121,7 @@ class _Written(NamedTuple):
 def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalog, name: str, now_ms: int) -> MetaLog:
     """The metadata log, replayed into `catalog`; a new one names the cluster. StorageError if it is damaged."""
     disk.make_folder(META_FOLDER)
-    disk.make_folder("topics")
+    disk.make_folder(TOPICS_FOLDER)
     disk.sync_folder("")
     log = open_log(disk, META_FOLDER, _KEEP_FOR_EVER, config, now_ms)
     replayed = 0
@@ -174,8 +176,6 @@ def keep_spare(disk: Disk) -> None:
     """Set a little space aside, so that topics can be deleted when the disk is full."""
     try:
         if not disk.exists(SPARE):
-            spare = disk.create(SPARE)
-            spare.write(0, (bytes(SPARE_BYTES),))
-            spare.close()
+            save_file(disk, SPARE, bytes(SPARE_BYTES))
     except OSError:
         disk.remove(SPARE)

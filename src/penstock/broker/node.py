@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
@@ -31,7 +30,9 @@ from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
+from penstock.broker.room import Room
 from penstock.broker.store import Store
+from penstock.broker.timers import Timers
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, PeerError, invariant
 from penstock.log.scan import Damage
@@ -40,10 +41,7 @@ from penstock.wire.apis import APIS, ApiKey
 from penstock.wire.header import RequestHeader, decode_request_header
 from penstock.wire.message import decode_request
 
-LARGE_REPLY_BYTES = 64 * 1024
-LITTLE_BYTES = 64 * 1024
 TRIM_PAUSE_MS = 100
-TIMERS_LEAST = 1_000
 _PRODUCE = int(ApiKey.PRODUCE)
 
 
@@ -68,21 +66,15 @@ class Node:
         self._outbox: dict[Connection, list[Buffer]] = {}
         self._jobs: dict[int, Partition | None] = {}
         self._next_job = 0
-        self._timers: list[tuple[int, int, WaitingFetch]] = []
-        self._timer_count = 0
-        self._timers_max = TIMERS_LEAST
+        self._timers = Timers()
         self._unwitnessed: dict[Partition, None] = {}
         self._checkpoint_at_ms: int | None = None
         self._retention_at_ms = now_ms + config.retention_check_ms
-        self.held_bytes = 0
-        self._held_max = config.inflight_bytes_max
-        self._held_max_each = config.inflight_bytes_max_connection
-        self._held_little = min(LITTLE_BYTES, self._held_max_each)
-        self._paused: dict[Connection, None] = {}
+        self.room = Room(config)
+        self.store.on_opened = self._on_opened
+        self.store.on_trouble = self._on_trouble
         for name in self.store.remove_orphans():
             self.note("warning", "unknown topic folder", folder=name, hint="it holds records; nothing was removed")
-
-    # The only way in.
 
     def step(self, events: Iterable[Event], now_ms: int) -> list[Effect]:
         """Take in all that happened since the last step; say what to do. Frames may be reused afterwards."""
@@ -94,7 +86,7 @@ class Node:
             elif kind is Synced:
                 self._on_synced(event, now_ms)  # type: ignore[arg-type]
             elif kind is Drained:
-                self._on_drained(event.connection, now_ms)  # type: ignore[union-attr]
+                self._on_drained(event.connection)  # type: ignore[union-attr]
             elif kind is Connected:
                 self.connections[event.connection] = Connection(event.connection, event.peer)  # type: ignore[union-attr]
                 self.counters.connections += 1
@@ -102,7 +94,7 @@ class Node:
                 self._on_gone_client(event.connection)  # type: ignore[union-attr]
         self._on_time(now_ms)
         self._settle(now_ms)
-        if self._paused:
+        if self.room.paused:
             self._resume_some(now_ms)
             self._settle(now_ms)
         for connection, chunks in self._outbox.items():
@@ -115,23 +107,18 @@ class Node:
     @property
     def next_deadline_ms(self) -> int:
         """When something happens by itself."""
-        timers = self._timers
-        while timers and timers[0][2].is_done:
-            heapq.heappop(timers)
         deadline = self._retention_at_ms
-        if timers:
-            deadline = min(deadline, timers[0][0])
+        if (waiting_ms := self._timers.next_ms) is not None:
+            deadline = min(deadline, waiting_ms)
         if self._checkpoint_at_ms is not None:
             deadline = min(deadline, self._checkpoint_at_ms)
         return deadline
-
-    # Requests.
 
     def _on_frame(self, event: Received, now_ms: int) -> None:
         connection = self.connections.get(event.connection)
         if connection is None or connection.is_closed:
             return
-        if connection.backlog or not self._has_room(connection):
+        if connection.backlog or not self.room.is_left_for(connection):
             connection.backlog.append(memoryview(bytearray(event.frame)))
             self._pause(connection)
             return
@@ -173,8 +160,7 @@ class Node:
         """A request takes its place in the order of its connection."""
         connection = slot.connection
         connection.slots.append(slot)
-        connection.held_bytes += slot.request_bytes
-        self.held_bytes += slot.request_bytes
+        self.room.take(connection, slot.request_bytes)
 
     def answer(self, slot: Slot, reply: bytes | list[Buffer]) -> None:
         """Answer a request; it leaves when all before it on its connection have been answered."""
@@ -186,23 +172,17 @@ class Node:
         out = self._outbox.get(connection)
         if out is None:
             out = self._outbox[connection] = []
-        freed = 0
+        freed = size = 0
         while slots and (ready := slots[0].reply) is not None:
             freed += slots.popleft().request_bytes
             if type(ready) is bytes:
                 out.append(ready)
+                size += len(ready)
             else:
                 out += ready  # type: ignore[arg-type]  # a list of chunks, if it is not bytes
-                self._hold_large(connection, ready)  # type: ignore[arg-type]
-        connection.held_bytes -= freed
-        self.held_bytes -= freed
-
-    def _hold_large(self, connection: Connection, chunks: list[Buffer]) -> None:
-        size = sum(map(len, chunks))
-        if size >= LARGE_REPLY_BYTES:
-            connection.unsent_bytes += size
-            connection.held_bytes += size
-            self.held_bytes += size
+                size += sum(map(len, ready))  # type: ignore[arg-type]
+        self.room.free(connection, freed)
+        self.room.hold_reply(connection, size)
 
     def change(self, call: Call, plan: Plan, finish: Finish) -> None:
         """Make a durable change of the catalog: plan it when it is its turn, answer when it is true."""
@@ -216,18 +196,17 @@ class Node:
         if found is not None:
             return found
         opened = self.store.get(topic, index, now_ms)
-        if isinstance(opened, Partition):
-            if opened.log.torn:
-                self.note("warning", "unacknowledged tail set aside", partition=opened.name, files=opened.log.torn)
-            for segment in opened.log.segments:
-                for damage in segment.damages:
-                    self.on_damage(opened, damage)
-            return opened
-        if opened is not None:
-            self.note("error", "partition cannot be opened", partition=f"{topic.name}-{index}", reason=str(opened))
-        return self.store.error_code(opened)
+        return opened if isinstance(opened, Partition) else self.store.error_code(opened)
 
-    # Durability.
+    def _on_opened(self, partition: Partition) -> None:
+        if partition.log.torn:
+            self.note("warning", "unacknowledged tail set aside", partition=partition.name, files=partition.log.torn)
+        for segment in partition.log.segments:
+            for damage in segment.damages:
+                self.on_damage(partition, damage)
+
+    def _on_trouble(self, event: str, name: str, reason: str) -> None:
+        self.note("error", event, partition=name, reason=reason)
 
     def _settle(self, now_ms: int) -> None:
         """Write every group staged in this step, and start the syncs that acknowledge them."""
@@ -244,12 +223,9 @@ class Node:
 
     def _flush(self, partition: Partition, now_ms: int) -> None:
         log = partition.log
-        size = log.staged_bytes
-        if size:
-            self.counters.produced(log.staged_batches, log.next_offset - log.written.offset, size)
         if (why := partition.flush()) is not None:
-            self.counters.write_failures += 1
-            self.note("error", "write failed", partition=partition.name, reason=why)
+            self.on_write_failed(partition, why)
+        self.counters.produced(*partition.take_written())
         # Some may have become visible before this flush: a full segment is written while the group is being staged.
         if log.visible is not partition.announced:
             if log.stopped is None:  # a topic deleted in this step has no witness any more
@@ -266,8 +242,13 @@ class Node:
 
     def _on_synced(self, event: Synced, now_ms: int) -> None:
         partition = self._jobs.pop(event.job)
-        if partition is None or not partition.log.is_syncing:
-            return  # a checkpoint, or a topic deleted meanwhile
+        if partition is None:
+            if event.error is not None:
+                self.counters.sync_failures += 1
+                self.note("error", "a durable point could not be synced", reason=event.error)
+            return
+        if not partition.log.is_syncing:
+            return  # the topic was deleted meanwhile
         if event.error is not None:
             self.counters.sync_failures += 1
             self.note("error", "sync failed, partition stopped", partition=partition.name, reason=event.error)
@@ -282,21 +263,12 @@ class Node:
         if log.needs_sync and not log.config.in_memory:
             self._start_sync(partition)
 
-    # Time.
-
     def wake_at(self, deadline_ms: int, waiting: WaitingFetch) -> None:
-        self._timer_count += 1
-        heapq.heappush(self._timers, (deadline_ms, self._timer_count, waiting))
-        if len(self._timers) > self._timers_max:
-            # Fetches answered before their time are still in the heap.
-            self._timers = [timer for timer in self._timers if not timer[2].is_done]
-            heapq.heapify(self._timers)
-            self._timers_max = 2 * len(self._timers) + TIMERS_LEAST
+        self._timers.add(deadline_ms, waiting)
 
     def _on_time(self, now_ms: int) -> None:
-        timers = self._timers
-        while timers and timers[0][0] <= now_ms:
-            finish(self, heapq.heappop(timers)[2], now_ms)
+        for waiting in self._timers.due(now_ms):
+            finish(self, waiting, now_ms)
         if self._checkpoint_at_ms is not None and self._checkpoint_at_ms <= now_ms:
             self._checkpoint()
         if self._retention_at_ms <= now_ms:
@@ -324,6 +296,11 @@ class Node:
             self._effects.append(Sync(self._next_job, files, []))
 
     @property
+    def held_bytes(self) -> int:
+        """What clients hold of this node's memory."""
+        return self.room.held_bytes
+
+    @property
     def is_syncing(self) -> bool:
         return bool(self._jobs)
 
@@ -336,42 +313,32 @@ class Node:
         effects, self._effects = self._effects, []
         return effects
 
-    # Clients.
-
-    def _has_room(self, connection: Connection) -> bool:
-        """Who holds little may go on even when others have used up what all may hold."""
-        held = connection.held_bytes
-        return held <= self._held_little or (held <= self._held_max_each and self.held_bytes <= self._held_max)
-
     @property
     def is_full(self) -> bool:
-        """Whether clients hold all the memory they may: until they take their replies, nothing large is sent."""
-        return self.held_bytes > self._held_max
+        return self.room.is_full
 
     def _pause(self, connection: Connection) -> None:
         if not connection.is_paused:
             connection.is_paused = True
-            self._paused[connection] = None
+            self.room.paused[connection] = None
             self.counters.pauses += 1
             self._effects.append(Pause(connection.number))
 
     def _resume_some(self, now_ms: int) -> None:
         """Take up what paused clients had sent; read from them again when they have no backlog left."""
-        for connection in list(self._paused):
-            while connection.backlog and not connection.is_closed and self._has_room(connection):
+        for connection in list(self.room.paused):
+            while connection.backlog and not connection.is_closed and self.room.is_left_for(connection):
                 self._handle(connection, connection.backlog.popleft(), now_ms)
-            if not connection.backlog and self._has_room(connection):
+            if not connection.backlog and self.room.is_left_for(connection):
                 connection.is_paused = False
-                del self._paused[connection]
+                del self.room.paused[connection]
                 if not connection.is_closed:
                     self._effects.append(Resume(connection.number))
 
-    def _on_drained(self, number: int, now_ms: int) -> None:
+    def _on_drained(self, number: int) -> None:
         connection = self.connections.get(number)
         if connection is not None:
-            connection.held_bytes -= connection.unsent_bytes
-            self.held_bytes -= connection.unsent_bytes
-            connection.unsent_bytes = 0
+            self.room.drained(connection)
 
     def close(self, connection: Connection, kind: str, reason: str) -> None:
         """Stop talking to a client; the reason goes to the log."""
@@ -387,18 +354,18 @@ class Node:
         connection = self.connections.pop(number, None)
         if connection is not None:
             connection.is_closed = True
-            self.held_bytes -= connection.held_bytes
-            connection.held_bytes = 0
+            self.room.leave(connection)
             connection.slots.clear()
             connection.backlog.clear()
             for waiting in list(connection.fetches):
                 abandon(waiting)
-            self._paused.pop(connection, None)
-
-    # What an operator sees.
 
     def note(self, level: str, event: str, **details: object) -> None:
         self._effects.append(Note(level, event, details))
+
+    def on_write_failed(self, partition: Partition, reason: str) -> None:
+        self.counters.write_failures += 1
+        self.note("error", "write failed", partition=partition.name, reason=reason)
 
     def on_damage(self, partition: Partition, damage: Damage) -> None:
         self.counters.damaged_reads += 1
@@ -415,7 +382,7 @@ class Node:
     def stopped(self) -> dict[str, str]:
         """Partitions that do not take writes any more, and why: health is red while there are any."""
         found = {p.name: p.log.stopped for p in [*self.store.open.values(), self.meta.partition] if p.log.stopped}
-        return {**found, **{f"{UUID(bytes=k[0])}-{k[1]}": why for k, why in self.store.failed.items()}}
+        return {**found, **self.store.failed}
 
     def _on_gone(self, partition: Partition) -> None:
         """The topic was deleted: nobody waits for it any longer."""
@@ -428,7 +395,12 @@ class Node:
             waiting.missing = 0
             self.wake_at(0, waiting)
 
-    def shut_down(self) -> None:
+    def shut_down(self) -> list[Effect]:
         """Leave the disk so that the next start has nothing to scan; all syncs have ended."""
         for partition in [*self.store.open.values(), self.meta.partition]:
-            partition.log.close()
+            try:
+                partition.log.close()
+            except OSError as error:
+                self.note("warning", "not closed cleanly", partition=partition.name, reason=str(error))
+        effects, self._effects = self._effects, []
+        return effects

@@ -23,7 +23,7 @@ class Waiter(Protocol):
 class Partition:
     """A log with its waiting acknowledgements and fetches."""
 
-    __slots__ = ("_staged", "_waiting", "announced", "fetches", "log", "name")
+    __slots__ = ("_staged", "_waiting", "announced", "counted", "fetches", "log", "name")
 
     def __init__(self, name: str, log: Log) -> None:
         self.name = name
@@ -31,6 +31,7 @@ class Partition:
         self._staged: list[tuple[int, Waiter]] = []
         self._waiting: deque[tuple[int, Waiter]] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
+        self.counted = (log.batches_written, log.written.offset, log.bytes_written)
         self.announced = log.visible  # up to where waiting fetches have been told
 
     def when_durable(self, waiter: Waiter) -> None:
@@ -72,6 +73,12 @@ class Partition:
         """Nobody knows what is on disk now: fail every waiter, stop for good."""
         self.log.stop(reason)
         self.fail_staged()
+
+    def take_written(self) -> tuple[int, int, int]:
+        """Batches, offsets and bytes written since the last call."""
+        before = self.counted
+        self.counted = now = (self.log.batches_written, self.log.written.offset, self.log.bytes_written)
+        return now[0] - before[0], now[1] - before[1], now[2] - before[2]
 
     def announce(self) -> int:
         """How many bytes became visible since the last call."""

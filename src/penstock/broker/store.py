@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.broker.catalog import Catalog, Topic
 from penstock.broker.changes import Change, PartitionsAdded, StartMoved, TopicConfigured, TopicCreated, TopicDeleted
 from penstock.broker.partition import Partition
 from penstock.config import BrokerConfig
-from penstock.errors import ErrorCode, StorageError
+from penstock.errors import ErrorCode, StorageError, SyncFailedError
 from penstock.log.layout import LOG, TOPICS_FOLDER, base_offsets, partition_folder, topic_folder
-from penstock.log.recovery import SyncFailedError, open_log
+from penstock.log.recovery import open_log
 from penstock.log.retention import plan_start, should_roll
 from penstock.ports import Disk
 
+_NEVER_MS = 2**62
+REOPEN_MS = 1_000
 TRIM_AT_ONCE = 200  # partitions a step: opening them all at once would stall every client
+
+
+class _Failed(NamedTuple):
+    """A partition that could not be opened, and when to try again."""
+
+    name: str
+    reason: str
+    again_ms: int
 
 
 class Store:
@@ -27,7 +38,9 @@ class Store:
         self.config = config
         self.catalog = catalog
         self.open: dict[tuple[bytes, int], Partition] = {}
-        self.failed: dict[tuple[bytes, int], str] = {}
+        self._failed: dict[tuple[bytes, int], _Failed] = {}
+        self.on_opened: Callable[[Partition], None] = lambda _: None
+        self.on_trouble: Callable[[str, str, str], None] = lambda *_: None
         self._untrimmed: list[tuple[Topic, int]] = []
 
     def get(self, topic: Topic, index: int, now_ms: int) -> Partition | StorageError | None:
@@ -35,20 +48,39 @@ class Store:
         if not 0 <= index < topic.partitions:
             return None
         key = (topic.raw_id, index)
-        if reason := self.failed.get(key):
-            return StorageError(reason)
+        name = f"{topic.name}-{index}"
+        failed = self._failed.get(key)
+        if failed is not None and now_ms < failed.again_ms:
+            return StorageError(failed.reason)
         try:
             log = open_log(self.disk, partition_folder(topic.topic_id, index), topic.config, self.config, now_ms)
-        except SyncFailedError as error:
-            self.failed[key] = str(error)  # a sync is never tried again
-            return error
         except StorageError as error:
+            # A failed sync is never tried again; for the rest, once in a while: a full disk may have room again.
+            again_ms = _NEVER_MS if isinstance(error, SyncFailedError) else now_ms + REOPEN_MS
+            self._failed[key] = _Failed(name, str(error), again_ms)
+            self.on_trouble("partition cannot be opened", name, str(error))
             return error
-        with suppress(OSError):  # what cannot be removed now is removed by retention
-            log.advance_start(topic.starts.get(index, 0))
-        partition = Partition(f"{topic.name}-{index}", log)
+        self._failed.pop(key, None)
+        partition = Partition(name, log)
+        self._advance(partition, topic.starts.get(index, 0))
         self.open[key] = partition
+        self.on_opened(partition)
         return partition
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Partitions that cannot be opened, and why."""
+        return {failed.name: failed.reason for failed in self._failed.values()}
+
+    def _advance(self, partition: Partition, offset: int) -> None:
+        """Move the start of a log; what cannot be removed now goes with the next retention."""
+        try:
+            partition.log.advance_start(offset)
+        except SyncFailedError as error:
+            partition.on_sync_failed(str(error))
+            self.on_trouble("sync failed, partition stopped", partition.name, str(error))
+        except OSError as error:
+            self.on_trouble("old records could not be removed", partition.name, str(error))
 
     def prepare(self, change: Change) -> None:
         """Make the folders a change needs, durably, before the change itself is written. OSError if that fails."""
@@ -71,6 +103,7 @@ class Store:
         match change:
             case TopicDeleted(topic_id=topic_id):
                 gone = [self.open.pop(key) for key in list(self.open) if key[0] == topic_id.bytes]
+                self._failed = {key: why for key, why in self._failed.items() if key[0] != topic_id.bytes}
                 for partition in gone:
                     partition.log.discard()
                 with suppress(OSError):  # the next start removes what is left
@@ -84,8 +117,7 @@ class Store:
             case StartMoved(topic_id=topic_id, partition=index, offset=offset):
                 moved = self.open.get((topic_id.bytes, index))
                 if moved is not None:
-                    with suppress(OSError):
-                        moved.log.advance_start(offset)
+                    self._advance(moved, offset)
         return []
 
     def remove_orphans(self) -> list[str]:
@@ -122,10 +154,17 @@ class Store:
         if partition is None or partition.log.stopped is not None:
             return
         log = partition.log
-        with suppress(OSError, StorageError):
+        try:
             if should_roll(log, now_ms):
                 log.start_afresh()
-            log.advance_start(plan_start(log, now_ms))
+        except SyncFailedError as error:
+            partition.on_sync_failed(str(error))
+            self.on_trouble("sync failed, partition stopped", partition.name, str(error))
+            return
+        except StorageError as error:
+            self.on_trouble("old records could not be removed", partition.name, str(error))
+            return
+        self._advance(partition, plan_start(log, now_ms))
         log.producers.expire(now_ms - self.config.producer_expiry_ms)
 
     def _open_if_written(self, topic: Topic, index: int, now_ms: int) -> Partition | None:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from penstock.config import BrokerConfig, TopicConfig
-from penstock.errors import StorageError, invariant
+from penstock.errors import StorageError, SyncFailedError, invariant
 from penstock.log.layout import PRODUCERS, WITNESS, base_offsets, file_name
 from penstock.log.producers import ProducerTable, encode_snapshot
+from penstock.log.saving import save_file
 from penstock.log.segment import Segment
 from penstock.log.witness import FILE_SIZE, Witness, write_witness
 from penstock.ports import Disk, File
@@ -67,10 +68,10 @@ class Log:
         self._staged: list[memoryview | bytearray] = []
         self._placed: list[tuple[int, int, int, int]] = []
         self.staged_bytes = 0
+        self.bytes_written = 0
+        self.batches_written = 0
         self._unsaved_bytes = 0
         self._segment_old_ms = _NEVER_MS
-
-    # Writing: stage, flush, sync.
 
     def append(self, batch: memoryview | bytearray, last_delta: int, max_timestamp: int, now_ms: int) -> int:
         """Stage a checked batch and say its offset; it counts only after `flush`. May raise StorageError."""
@@ -111,6 +112,8 @@ class Log:
             self._take_back(str(error))
         position = active.index.extend(position, self._placed)
         self._unsaved_bytes += position - active.end
+        self.bytes_written += position - active.end
+        self.batches_written += len(self._placed)
         active.end = position
         self.written = Point(self.next_offset, active, position)
         self._clear_staged()
@@ -177,12 +180,11 @@ class Log:
         self._placed.clear()
         self.staged_bytes = 0
 
-    # Segments.
-
     def roll(self) -> None:
         """Start a new segment; the old one stays to be synced with the next group."""
-        try:
+        with suppress(OSError):  # it can be rebuilt
             self.save_checkpoint()
+        try:
             segment = Segment.create(self.disk, self.folder, self.next_offset)
         except OSError as error:
             self._take_back(f"starting a segment in {self.folder} failed: {error}")
@@ -196,7 +198,7 @@ class Log:
         """Start a new segment behind records that are all durable, so that the old one can be removed."""
         invariant(self.durable.offset == self.next_offset, "only durable records are left behind")
         self.roll()
-        self.disk.sync_folder(self.folder)
+        self._sync_now(folder=True)
         self.folder_dirty = False
         self.durable = self.written
         self._show(self.written)
@@ -232,32 +234,38 @@ class Log:
             if self.segments[0] is self.durable.segment or self.segments[0] is self.visible.segment:
                 return
             self._move_witness_on()
-            gone = self.segments.pop(0)
+            gone = self.segments[0]
+            gone.remove()
+            del self.segments[0]
             for key in [k for k, point in self.boundaries.items() if point.segment is gone]:
                 del self.boundaries[key]
-            gone.remove()
             # One at a time: a power cut must never leave a hole between segments.
-            self.disk.sync_folder(self.folder)
+            self._sync_now(folder=True)
 
     def _move_witness_on(self) -> None:
         """A witness that points into a removed segment proves nothing: make a newer one durable first."""
         if self._proven_segment < self.segments[1].base_offset:
             self._write_witness(self._witness.reserved)
-            self.witness_file.sync()
+            self._sync_now(self.witness_file, folder=self.folder_dirty)
             self.witness_dirty = False
-            if self.folder_dirty:
-                self.disk.sync_folder(self.folder)
             self._proven_segment = self._witness.segment
 
-    # What makes the next start fast; all of it can be rebuilt.
+    def _sync_now(self, *files: File, folder: bool) -> None:
+        """A sync outside of the hot path; if it fails the partition stops, as after any failed sync."""
+        try:
+            for file in files:
+                file.sync()
+            if folder:
+                self.disk.sync_folder(self.folder)
+        except OSError as error:
+            self.stop(f"a sync in {self.folder} failed: {error}")
+            raise SyncFailedError(f"a sync in {self.folder} failed: {error}") from error
 
     def save_checkpoint(self) -> None:
         """Save the active index and the producers' state."""
         self.active.save_index()
         offset = self.written.offset
-        file = self.disk.create(f"{self.folder}/{file_name(offset, PRODUCERS)}")
-        file.write(0, (encode_snapshot(self.producers, offset),))
-        file.close()
+        save_file(self.disk, f"{self.folder}/{file_name(offset, PRODUCERS)}", encode_snapshot(self.producers, offset))
         self._unsaved_bytes = 0
         for old in base_offsets(self.disk.names(self.folder), PRODUCERS)[:-SNAPSHOTS_KEPT]:
             self.disk.remove(f"{self.folder}/{file_name(old, PRODUCERS)}")
@@ -311,13 +319,7 @@ class Log:
         except OSError:
             self._witness = before
             raise
-        try:
-            self.witness_file.sync()
-            if self.folder_dirty:
-                self.disk.sync_folder(self.folder)
-        except OSError as error:
-            self.stop(f"syncing the reserve of {self.folder} failed: {error}")
-            raise StorageError(f"syncing the reserve of {self.folder} failed: {error}") from error
+        self._sync_now(self.witness_file, folder=self.folder_dirty)
         self.witness_dirty = self.folder_dirty = False
 
     def fill_reserved(self, now_ms: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.config import BrokerConfig, TopicConfig
-from penstock.errors import StorageError
+from penstock.errors import StorageError, SyncFailedError
 from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
 from penstock.log.log import Log, Point
 from penstock.log.producers import ProducerTable, decode_snapshot
@@ -13,10 +13,6 @@ from penstock.log.scan import WINDOW_BYTES, Damage, is_zero, walk
 from penstock.log.segment import Segment
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
-
-
-class SyncFailedError(StorageError):
-    """A sync failed while opening: never try again in this process."""
 
 
 class _Start(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.log.index import SparseIndex, decode_index, encode_index
 from penstock.log.layout import INDEX, LOG, file_name
+from penstock.log.saving import save_file
 from penstock.log.scan import Damage, walk
 from penstock.ports import Disk, File
 
@@ -63,9 +64,7 @@ class Segment:
 
     def save_index(self) -> None:
         """Keep the index for the next start; it can always be rebuilt, so nothing waits for it."""
-        file = self._disk.create(self.index_path)
-        file.write(0, (encode_index(self.index),))
-        file.close()
+        save_file(self._disk, self.index_path, encode_index(self.index))
 
     def close(self) -> None:
         if self._file is not None:

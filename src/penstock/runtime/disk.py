@@ -116,7 +116,7 @@ def _without(chunks: list[Buffer], written: int) -> list[Buffer]:
 
 
 class RealDisk:
-    """Paths are relative to `root`; clean handles beyond a limit are closed, the longest unused first."""
+    """Paths are relative to `root`; clean handles beyond a limit are closed, those opened longest ago first."""
 
     def __init__(self, root: str, handles_max: int = HANDLES_MAX) -> None:
         self._root = root
@@ -129,10 +129,10 @@ class RealDisk:
     def opened(self, file: RealFile) -> None:
         self._open[file] = None
         if len(self._open) > self._handles_max:
-            for other in list(self._open)[: self._handles_max // 8]:
-                if other.can_give_up and other is not file:
-                    other.give_up()
-                    del self._open[other]
+            idle = [other for other in self._open if other.can_give_up and other is not file]
+            for other in idle[: self._handles_max // 8]:
+                other.give_up()
+                del self._open[other]
 
     def closed(self, file: RealFile) -> None:
         self._open.pop(file, None)

@@ -12,7 +12,7 @@ def log_line(level: str, event: str, **details: object) -> None:
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     fields = "".join(f" {key}={_value(value)}" for key, value in details.items())
     try:
-        sys.stderr.write(f"{moment}Z {level.upper()} {event!r}{fields}\n")
+        sys.stderr.write(f"{moment}Z {level.upper()} {event}{fields}\n")
         sys.stderr.flush()
     except OSError:
         pass  # nobody reads the log: no reason to stop the queue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import select
 import socket
 from collections.abc import Callable
@@ -57,7 +58,9 @@ class Loop:
         self._next_number = 0
         self._sweep_at_ms = 0
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
-        self._spare = socket.socket()
+        self._spare: socket.socket | None = socket.socket()
+        self._refused_log_ms = 0
+        self._signal_fd = -1
         self._is_stopping = False
         self._poller.register(pool.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -82,6 +85,7 @@ class Loop:
 
     def wake_on(self, fd: int) -> None:
         """End a poll when this descriptor becomes readable (signals)."""
+        self._signal_fd = fd
         self._poller.register(fd, IN)
 
     def run(self) -> None:
@@ -134,8 +138,6 @@ class Loop:
         for effect in effects:
             perform[type(effect)](effect)
 
-    # In.
-
     def _receive(self, channel: Channel, scratch: memoryview, events: list[Event], now_ms: int) -> int:
         if channel.is_paused or channel.closing is not None:
             self._drop(channel, events)  # a client that is not read wakes us only by an error or a hang-up
@@ -166,21 +168,31 @@ class Loop:
             except BlockingIOError:
                 return
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE):
-                    self._refuse_one(listener)
-                    continue
-                return
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._refuse_one(listener):
+                    return
+                continue
             sock.setblocking(False)
             take(sock, f"{address[0]}:{address[1]}")
 
-    def _refuse_one(self, listener: socket.socket) -> None:
-        """No file handle left: use the spare one to tell the client, instead of leaving it hanging."""
-        self._spare.close()
-        with suppress(OSError):
+    def _refuse_one(self, listener: socket.socket) -> bool:
+        """No file handle is left: use the spare one to hang up on a client, instead of leaving it waiting."""
+        if self._spare is not None:
+            self._spare.close()
+        try:
             listener.accept()[0].close()
-        self._spare = socket.socket()
-        self._node.counters.closed_for("no file handles")
-        log_line("error", "connection refused", reason="no file handles are left (ulimit -n)")
+        except OSError:
+            return False  # nobody is waiting after all, or even the spare handle was taken by somebody else
+        finally:
+            try:
+                self._spare = socket.socket()
+            except OSError:
+                self._spare = None
+        self._node.counters.closed_for("no_file_handles")
+        now_ms = self._clock.now_ms()
+        if now_ms - self._refused_log_ms >= SWEEP_MS:
+            self._refused_log_ms = now_ms
+            log_line("error", "connections refused", reason="no file handles are left (ulimit -n)")
+        return True
 
     def _accept_client(self, sock: socket.socket, peer: str) -> None:
         if len(self._channels) >= self._config.connections_max:
@@ -204,8 +216,9 @@ class Loop:
             self._listeners[fd]()
         elif fd in self._https:
             self._serve_http(fd)
-
-    # Out.
+        elif fd == self._signal_fd:
+            with suppress(BlockingIOError):
+                os.read(fd, 64)
 
     def _reply(self, effect: Reply) -> None:
         number, chunks, is_large = effect
@@ -267,7 +280,8 @@ class Loop:
         self._set_paused(effect.connection, True)
 
     def _resume(self, effect: Resume) -> None:
-        self._set_paused(effect.connection, False)
+        if not self._is_stopping:
+            self._set_paused(effect.connection, False)
 
     def _set_paused(self, number: int, is_paused: bool) -> None:
         channel = self._by_number.get(number)
@@ -286,8 +300,6 @@ class Loop:
         self._poller.unregister(fd)
         channel.sock.close()
         events.append(Disconnected(channel.number))
-
-    # HTTP for operators.
 
     def _accept_http(self, sock: socket.socket, peer: str) -> None:
         if len(self._https) >= 64:
@@ -312,8 +324,6 @@ class Loop:
         channel = self._https.pop(fd)
         self._poller.unregister(fd)
         channel.sock.close()
-
-    # Time and the end.
 
     def _sweep(self, now_ms: int) -> None:
         """Close who takes too long over one request, or says nothing for too long."""
@@ -348,9 +358,17 @@ class Loop:
             self._watch(channel)
         self._perform_all(self._node.sync_all())
         self._step([], self._clock.now_ms())
-        while self._node.is_syncing:
-            self._turn(1000)
+        deadline_ms = self._clock.now_ms() + self._config.stop_deadline_ms
+        while (self._node.is_syncing or self._is_sending) and (left_ms := deadline_ms - self._clock.now_ms()) > 0:
+            self._turn(min(left_ms, SWEEP_MS))
+        if self._node.is_syncing:
+            log_line("error", "stopped before every sync had ended (stop_deadline_ms); the next start recovers")
+            return
         for channel in list(self._channels.values()):
             channel.sock.close()
         self._pool.stop()
-        self._node.shut_down()
+        self._perform_all(self._node.shut_down())
+
+    @property
+    def _is_sending(self) -> bool:
+        return any(channel.out for channel in self._channels.values())

@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from penstock.broker.node import Node
 from penstock.config import BrokerConfig
@@ -24,29 +24,30 @@ BACKLOG = 1024
 
 def run_broker(config: BrokerConfig) -> int:
     """Serve until SIGTERM or SIGINT; the exit status of the process. ConfigError if it cannot start."""
-    host, port = parse_address("listen", config.listen)
-    refuse_exposure("listen", host, config.insecure)
-    metrics = parse_address("metrics", config.metrics) if config.metrics else None
-    if metrics is not None:
-        refuse_exposure("metrics", metrics[0], config.insecure)
+    addresses = _addresses(config)
     lock = lock_folder(config.data)
     _raise_handle_limit()
+    host, port = addresses["listen"]
     listener = _listen("listen", host, port)
     port = listener.getsockname()[1]
     clock = SteadyClock()
     disk = RealDisk(config.data)
-    advertised = parse_address("advertise", config.advertise) if config.advertise else (host, port)
-    node = Node(disk, config, advertised, _random_id, clock.now_ms())
-    pool = SyncPool(disk, config.sync_threads, config.sync_inline_us_max)
-    loop = Loop(node, config, clock, pool)
+    began_ms = clock.now_ms()
+    node = Node(disk, config, addresses.get("advertise", (host, port)), uuid4, began_ms)
+    loop = Loop(node, config, clock, SyncPool(disk, config.sync_threads, config.sync_inline_us_max))
     loop.listen(listener)
-    if metrics is not None:
-        loop.listen(_listen("metrics", *metrics), http=True)
+    if "metrics" in addresses:
+        metrics = _listen("metrics", *addresses["metrics"])
+        log_line("info", "metrics", address=":".join(map(str, metrics.getsockname()[:2])))
+        loop.listen(metrics, http=True)
+    topics, partitions = len(node.catalog.topics), node.catalog.partition_count
+    log_line("info", "started", data=config.data, topics=topics, partitions=partitions)
     _stop_on_signals(loop)
     sys.stdout.write(f"ready {host}:{port}\n")
     sys.stdout.flush()
     try:
         loop.run()
+        log_line("info", "stopped")
     except PenstockError as error:
         log_line("critical", "the node stops", reason=str(error))
         return 1
@@ -55,16 +56,34 @@ def run_broker(config: BrokerConfig) -> int:
     return 0
 
 
-def _random_id() -> UUID:
-    return uuid4()
+def _addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
+    """The addresses of the configuration by name; ConfigError with all that is wrong about them."""
+    found: dict[str, tuple[str, int]] = {}
+    faults: list[str] = []
+    for name in ("listen", "metrics", "advertise"):
+        text = getattr(config, name)
+        try:
+            if text:
+                found[name] = parse_address(name, text)
+                if name != "advertise":
+                    refuse_exposure(name, found[name][0], config.insecure)
+        except ConfigError as wrong:
+            faults += wrong.faults
+    if not faults and found["listen"][0] in ("0.0.0.0", "::") and "advertise" not in found:
+        faults.append("listening on every address needs --advertise HOST:PORT: clients are told where to connect")
+    if faults:
+        raise ConfigError(*faults)
+    return found
 
 
 def parse_address(name: str, text: str) -> tuple[str, int]:
     """HOST:PORT, or [HOST]:PORT for IPv6."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
+    if not colon or not host or not (port.isascii() and port.isdigit()):
         raise ConfigError(f"{name} must be HOST:PORT, not {text!r}")
+    if int(port) > 65535:
+        raise ConfigError(f"{name} {text!r}: a port is a number from 0 to 65535")
     return host, int(port)
 
 

@@ -165,7 +165,7 @@ def _held_bytes_leak(sound: Any) -> Any:
     def on_gone_client(self: Node, number: int) -> None:
         held = self.held_bytes
         sound(self, number)
-        self.held_bytes = held
+        self.room.held_bytes = held
 
     return on_gone_client
 
