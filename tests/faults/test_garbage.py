@@ -28,7 +28,7 @@ Start = Callable[..., BrokerProcess]
 
 
 def _closings(broker: BrokerProcess) -> list[str]:
-    return [line for line in broker.said.splitlines() if "'connection closed'" in line]
+    return [line for line in broker.said.splitlines() if " connection closed " in line]
 
 
 @pytest.mark.timeout(120)
