@@ -20,7 +20,7 @@ Penstock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
 def environment(address: str) -> dict[str, str]:
-    return os.environ | {"PENSTOCK_BROKER_ADDRESS": address}
+    return os.environ | {"PENSTOCK_ADDRESS": address}
 
 
 def command(*args: str) -> list[str]:
@@ -85,16 +85,19 @@ def test_settings_and_partitions_are_altered(penstock: Penstock, topic: str) -> 
     (told,) = json.loads(fine(penstock("topics", "describe", topic, "--json")))
     assert told["settings"] == {"max.message.bytes": "2000000"}
     assert len(told["partitions"]) == 2
-    assert "INVALID_PARTITIONS" in refused(penstock("topics", "alter", topic, "--partitions", "1"))
+    assert "has 2 partitions" in refused(penstock("topics", "alter", topic, "--partitions", "1"), 2)
 
 
 def test_a_refused_topic_is_refused_in_a_sentence(penstock: Penstock, topic: str) -> None:
     """Twice the same name, a setting that is none, a name that cannot be, a topic that is not there."""
     fine(penstock("topics", "create", topic))
-    assert "exists" in refused(penstock("topics", "create", topic))
+    assert "--if-missing" in refused(penstock("topics", "create", topic))
     fine(penstock("topics", "create", topic, "--if-missing"))
-    assert "no.such.setting" in refused(penstock("topics", "create", f"{topic}-2", "--config", "no.such.setting=1"))
-    refused(penstock("topics", "create", "a/b"))
+    said = refused(penstock("topics", "create", f"{topic}-2", "--config", "no.such.setting=1"), 2)
+    assert "no.such.setting" in said
+    assert "penstock config explain" in said
+    refused(penstock("topics", "create", "a/b"), 2)
+    refused(penstock("topics", "create", f"{topic}-2", "--replicas", "9"), 2)
     for verb in (["describe"], ["delete", "--yes"]):
         assert f"there is no topic {topic}-3" in refused(penstock("topics", *verb, f"{topic}-3"))
 
@@ -113,7 +116,7 @@ def test_lines_go_in_and_come_out(penstock: Penstock, topic: str, codec: str) ->
     lines = [f"line {number}" for number in range(1000)]
     done = penstock("produce", topic, "--compression", codec, given="\n".join(lines).encode())
     fine(done)
-    assert done.stderr.decode() == "1000 acknowledged\n"
+    assert done.stderr.decode() == f"created {topic} with 1 partition: there was no such topic\n1000 acknowledged\n"
     assert fine(penstock("consume", topic, "--until-end")).splitlines() == lines
 
 
@@ -143,7 +146,9 @@ def test_a_partition_can_be_named(penstock: Penstock, topic: str) -> None:
     fine(penstock("produce", topic, "--partition", "2", "--value", "here"))
     assert [record["partition"] for record in records(penstock, topic)] == [2]
     assert records(penstock, topic, "--partition", "1") == []
-    assert "has no partition 7" in refused(penstock("consume", topic, "--partition", "7"))
+    for verb in (["consume"], ["produce", "--value", "x"]):
+        said = refused(penstock(*verb, topic, "--partition", "7"))
+        assert f"{topic} has no partition 7, only 0 to 2" in said
 
 
 def test_reading_begins_where_asked(penstock: Penstock, topic: str) -> None:
@@ -172,7 +177,7 @@ def test_a_failed_line_is_named_and_the_others_are_written(penstock: Penstock, t
     assert "line 2 was not acknowledged: it has no ':'" in said
     assert said.endswith("2 acknowledged, 1 failed\n")
     too_large = penstock("produce", topic, given=b"x" * 2_000_000 + b"\nsmall\n")
-    assert "line 1 was not acknowledged" in refused(too_large)
+    assert "line 1 was not acknowledged: it has 2000000 bytes, and max.message.bytes of" in refused(too_large)
     assert [record["value"] for record in records(penstock, topic)] == ["1", "2", "small"]
 
 

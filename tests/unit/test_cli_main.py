@@ -94,6 +94,7 @@ def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         ["topics"],
         ["topics", "create"],
         ["topics", "create", "t", "--partitions", "0"],
+        ["topics", "create", "t", "--partitions", "200000"],
         ["topics", "create", "t", "--config", "nonsense"],
         ["topics", "alter", "t"],
         ["topics", "list", "--broker", "nowhere"],
@@ -103,6 +104,7 @@ def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         ["produce", "t", "--acks", "2"],
         ["consume", "t", "--from", "yesterday"],
         ["consume", "t", "--show", "colour"],
+        ["consume", "t", "--show", "key", "--json"],
         ["completion", "csh"],
         ["config", "explain", "listn"],
         ["broker", "--listen", "0.0.0.0:0"],
@@ -188,6 +190,49 @@ def test_the_shell_gets_commands_and_options() -> None:
     assert done.stdout == "plain,create\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("penstock config explain retention.", ["retention.bytes", "retention.ms"]),
+        ("penstock consume t --from be", ["beginning"]),
+        ("penstock produce t --broker x --ac", ["--acks"]),
+    ],
+)
+def test_the_shell_gets_settings_and_places(words: str, offered: list[str]) -> None:
+    """What can be known without asking a broker."""
+    asked = {"_PENSTOCK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run(PENSTOCK, capture_output=True, text=True, env=os.environ | asked, check=False)
+    assert done.stdout.splitlines() == [f"plain,{word}" for word in offered]
+
+
+@pytest.mark.parametrize("group", [[], ["topics"], ["config"]])
+def test_a_group_alone_prints_its_help(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing else."""
+    assert main(group) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(" ".join(["Usage: penstock", *group, "[OPTIONS]"]))
+    assert "Try '" not in said.err
+
+
+def test_a_broker_takes_only_a_folder_that_can_be_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file, nothing, and somebody else's folder are refused, and left as they were."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat").write_text("x")
+    for data, words in (("file", "a folder"), ("/proc/x", "a folder"), ("", "a folder"), ("photos", "not Penstock's")):
+        assert main(["broker", "--data", data, "--listen", "127.0.0.1:0"]) == 2
+        assert words in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat"]
+    assert main(["doctor", "--data", "file"]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+def test_a_port_has_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Which are said."""
+    assert main(["broker", "--listen", "127.0.0.1:99999"]) == 2
+    assert "the port must be 0 to 65535" in capsys.readouterr().err
+
+
 def test_config_show_prints_what_penstock_toml_would_say(capsys: pytest.CaptureFixture[str]) -> None:
     """The output can be pasted."""
     assert main(["config", "show", "--origin"]) == 0
@@ -203,7 +248,11 @@ def test_config_explain_gives_reason_and_bounds(capsys: pytest.CaptureFixture[st
     assert (told["default"], told["at_least"], told["at_most"]) == (8, 1, 64)
     assert told["reason"]
     assert main(["config", "explain", "retention.ms"]) == 0
-    assert "604800000" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "604800000" in said
+    assert "no limit" in said
+    assert main(["config", "explain", "segment.bytes"]) == 0
+    assert "2147483647" in capsys.readouterr().out
 
 
 def test_the_installed_command_is_this_one() -> None:

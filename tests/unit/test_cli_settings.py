@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.address import parse_address
-from penstock.cli.settings import load_config
+from penstock.cli.settings import client_address, load_config
+from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 
 
@@ -50,7 +51,15 @@ def test_data_has_a_short_variable_that_the_long_one_beats(tmp_path: Path) -> No
 
 def test_the_address_for_clients_is_no_setting_of_the_broker(tmp_path: Path) -> None:
     """Both may stand in one environment."""
-    load_config(tmp_path, {"PENSTOCK_BROKER_ADDRESS": "127.0.0.1:9092"}, {})
+    load_config(tmp_path, {"PENSTOCK_ADDRESS": "127.0.0.1:9092"}, {})
+
+
+def test_clients_ask_where_a_broker_of_this_folder_would_listen(tmp_path: Path) -> None:
+    """The address told to clients goes before the one listened on; without a file it is the default."""
+    assert client_address(tmp_path, {}) == BrokerConfig().listen
+    write(tmp_path, "penstock.toml", '[broker]\nlisten = "127.0.0.1:1"\n')
+    assert client_address(tmp_path, {}) == "127.0.0.1:1"
+    assert client_address(tmp_path, {"PENSTOCK_BROKER_ADVERTISE": "here:2"}) == "here:2"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +69,8 @@ def test_the_address_for_clients_is_no_setting_of_the_broker(tmp_path: Path) -> 
         ("[brokr]\n", {}, "unknown table or setting brokr, did you mean broker?"),
         ("listen = 'x'\n", {}, "listen: it belongs below [broker]"),
         ("broker = 1\n", {}, "broker must be a table"),
+        ("[broker]\nretention.ms = 5\n", {}, "retention.ms is a setting of a topic, not of the node"),
+        ("", {"PENSTOCK_BROKER_RETENTION_MS": "5"}, "retention.ms is a setting of a topic, not of the node"),
         ("[broker\n", {}, "penstock.toml cannot be read"),
         ("", {"PENSTOCK_BROKER_LISTN": "x"}, "PENSTOCK_BROKER_LISTN: unknown setting listn, did you mean listen?"),
         ("", {"PENSTOCK_BROKER_SYNC_THREADS": "0"}, "sync_threads must be at least 1, not 0"),

@@ -164,7 +164,7 @@ def test_a_bad_tail_behind_the_durable_point_is_no_damage(disk: MemoryDisk) -> N
     end = len(disk.files[path])
     disk.files[path] += b"torn"
     (found,) = inspected(disk)
-    assert (found.kind, found.position, found.end) == (Kind.UNACKNOWLEDGED, end, end + 4)
+    assert (found.kind, found.position, found.end) == (Kind.UNSYNCED, end, end + 4)
     assert not found.is_damage
 
 
@@ -175,7 +175,7 @@ def test_whole_batches_behind_the_durable_point_are_told_apart(disk: MemoryDisk)
     disk.files[path] += batch(BATCHES * RECORDS)
     (found,) = inspected(disk)
     assert (found.kind, found.offset, found.next_offset) == (
-        Kind.UNACKNOWLEDGED, BATCHES * RECORDS, (BATCHES + 1) * RECORDS,
+        Kind.UNSYNCED, BATCHES * RECORDS, (BATCHES + 1) * RECORDS,
     )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def test_a_log_cut_inside_a_batch_is_not_damage_only_if_nobody_knew_better(disk:
     del disk.files[path][-5:]
     assert any(found.is_damage for found in inspected(disk))
     del disk.files[f"{FOLDER}/durable"]
-    assert Kind.UNACKNOWLEDGED in [found.kind for found in inspected(disk)]
+    assert Kind.UNSYNCED in [found.kind for found in inspected(disk)]
     assert not any(found.is_damage for found in inspected(disk))
 
 

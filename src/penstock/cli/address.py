@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.config import BrokerConfig
+
 PORT_MAX = 65535
+_EXAMPLE = BrokerConfig().listen
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -13,7 +16,7 @@ def parse_address(text: str) -> tuple[str, int]:
     elif ":" in host:
         raise ValueError(f"an IPv6 address stands in brackets, as in [::1]:9092, not {text!r}")
     if not colon or not host:
-        raise ValueError(f"an address is HOST:PORT, as in 127.0.0.1:9092, not {text!r}")
+        raise ValueError(f"an address is HOST:PORT, as in {_EXAMPLE}, not {text!r}")
     if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
-        raise ValueError(f"a port is a number up to {PORT_MAX}, not {port!r}")
+        raise ValueError(f"the port must be 0 to {PORT_MAX}, not {port!r}")
     return host, int(port)

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import click
 
+from penstock.cli.address import parse_address
 from penstock.cli.settings import load_config
+from penstock.config import BrokerConfig
+from penstock.errors import ConfigError
+
+_DEFAULT = BrokerConfig()
+_MADE_BY_DISKS = "lost+found"  # stands in the root of every ext4
 
 
 @click.command("broker")
-@click.option("--data", metavar="DIR", help="Folder for everything that is written. Default: .penstock")
-@click.option("--listen", metavar="HOST:PORT", help="Address for Kafka clients. Default: 127.0.0.1:9092")
+@click.option("--data", metavar="DIR", help=f"Folder for everything that is written. Default: {_DEFAULT.data}")
+@click.option("--listen", metavar="HOST:PORT", help=f"Address for Kafka clients. Default: {_DEFAULT.listen}")
 @click.option("--advertise", metavar="HOST:PORT", help="Address told to clients, where it is another one.")
-@click.option("--metrics", metavar="HOST:PORT", help="Address for GET /metrics and /health. Default: none")
+@click.option("--metrics", metavar="HOST:PORT", help="Address for GET /metrics, /health and /ready. Default: none")
 @click.option("--insecure", is_flag=True, default=None, help="Allow an address that other machines can reach.")
 def command(
     data: str | None, listen: str | None, advertise: str | None, metrics: str | None, insecure: bool | None
@@ -26,6 +32,46 @@ def command(
     """
     flags = {"data": data, "listen": listen, "advertise": advertise, "metrics": metrics, "insecure": insecure}
     config, _ = load_config(Path.cwd(), os.environ, flags)
+    _refuse_addresses(config)
+    _refuse_folder(config.data)
     from penstock.runtime.server import run_broker
 
     return run_broker(config)
+
+
+def _refuse_addresses(config: BrokerConfig) -> None:
+    faults = []
+    for name in ("listen", "advertise", "metrics"):
+        if address := getattr(config, name):
+            try:
+                parse_address(address)
+            except ValueError as wrong:
+                faults.append(f"{name}: {wrong}")
+    if not config.listen:
+        faults.append("listen must be HOST:PORT, not empty")
+    if faults:
+        raise ConfigError(*faults)
+
+
+def _refuse_folder(data: str) -> None:
+    """Make sure that `data` is a folder of ours, or may become one."""
+    from penstock.cli.read_only import LOCK
+    from penstock.log.layout import META_FOLDER
+
+    if not data:
+        raise ConfigError("--data must be a folder that can be written to, not empty")
+    folder = Path(data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = {name for name in os.listdir(folder) if name != _MADE_BY_DISKS}
+    except OSError as error:
+        why = (
+            "there is a file"
+            if isinstance(error, FileExistsError | NotADirectoryError)
+            else (error.strerror or "").lower()
+        )
+        raise ConfigError(f"--data must be a folder that can be written to, and {data} is none ({why})") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"--data must be a folder that can be written to, and {data} cannot")
+    if names and not names & {META_FOLDER, LOCK}:
+        raise ConfigError(f"{data} holds files that are not Penstock's: give --data an empty folder, or a new one")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 import socket
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.cli.address import parse_address
-from penstock.cli.settings import ADDRESS_VARIABLE
-from penstock.errors import PenstockError
+from penstock.cli.settings import ADDRESS_VARIABLE, client_address
+from penstock.config import BrokerConfig
+from penstock.errors import ConfigError, PenstockError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
@@ -19,16 +22,28 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_S = 15.0
 _REACH_TIMEOUT_S = 5.0
+_WRONG_REQUEST = ("INVALID_CONFIG", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR", "TOPIC_EXCEPTION")
+
+
+def _address_to_use(context: click.Context, _: click.Parameter, given: str | None) -> str | None:
+    if given is not None or context.resilient_parsing:
+        return given
+    return client_address(Path.cwd(), os.environ)
+
 
 broker_option = click.option(
     "--broker",
     metavar="HOST:PORT",
     envvar=ADDRESS_VARIABLE,
-    default="127.0.0.1:9092",
-    show_default=True,
+    callback=_address_to_use,
     show_envvar=True,
-    help="A broker, ours or Apache Kafka's; several with commas.",
+    help="A broker, ours or Apache Kafka's; several with commas. Default: that of penstock.toml here, or "
+    f"{BrokerConfig().listen}.",
 )
+
+
+class NoTopicError(PenstockError):
+    """There is no topic of that name."""
 
 
 class RefusedError(PenstockError):
@@ -80,28 +95,44 @@ def answer(future: Future[Any], topic: str) -> Any:
     try:
         return future.result(ANSWER_TIMEOUT_S)
     except KafkaException as error:
-        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        fault = error.args[0]
+        if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise no_topic(topic) from None
-        raise RefusedError(f"{topic}: {reason(error)}", error.args[0].name()) from None
+        if fault.name() in _WRONG_REQUEST:
+            see = ": see 'penstock config explain'" if fault.name() == "INVALID_CONFIG" else ""
+            raise ConfigError(f"{topic}: {broker_words(fault)}{see}") from None
+        if fault.name() == "TOPIC_ALREADY_EXISTS":
+            raise RefusedError(
+                f"there is a topic {topic} already: --if-missing makes that fine", fault.name()
+            ) from None
+        raise RefusedError(f"{topic}: {reason(error)}", fault.name()) from None
     except TimeoutError:
         raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
 
 
 def reason(error: KafkaException | KafkaError) -> str:
     """A failure of the client or the broker as a sentence that begins small."""
-    from confluent_kafka import KafkaException
+    from confluent_kafka import KafkaError, KafkaException
 
-    fault = error.args[0] if isinstance(error, KafkaException) and error.args else error
+    fault: Any = error.args[0] if isinstance(error, KafkaException) and error.args else error
     code = fault.name() if hasattr(fault, "name") else ""
-    text = (fault.str() if hasattr(fault, "str") else str(fault)).removeprefix("Local: ").removeprefix("Broker: ")
+    text = broker_words(fault)
     if code in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT"):
         return f"the broker did not answer in time ({text}): look whether it runs, then try again"
-    return f"{text.rstrip('.')} ({code})" if code and not code.startswith("_") else text
+    if code and not code.startswith("_") and text == broker_words(KafkaError(fault.code())):
+        return f"{text} ({code})"  # the broker had no words of its own: Kafka's name can be looked up
+    return text
 
 
-def no_topic(name: str) -> PenstockError:
+def broker_words(fault: Any) -> str:
+    """The text of a KafkaError, without its origin."""
+    text = fault.str() if hasattr(fault, "str") else str(fault)
+    return text.removeprefix("Local: ").removeprefix("Broker: ").rstrip(".")
+
+
+def no_topic(name: str) -> NoTopicError:
     """The error for a topic that is not there."""
-    return PenstockError(f"there is no topic {name}: 'penstock topics list' shows what there is")
+    return NoTopicError(f"there is no topic {name}: 'penstock topics list' shows what there is")
 
 
 def setting_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:

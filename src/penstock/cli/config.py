@@ -16,6 +16,12 @@ from penstock.cli.settings import load_config
 from penstock.config import TOPIC_SETTINGS, BrokerConfig, hint
 from penstock.errors import ConfigError
 
+_LARGEST = {"int": 2**31 - 1, "long": 2**63 - 1}
+
+
+def _setting_names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    return [setting["name"] for setting in explanations() if setting["name"].startswith(begun)]
+
 
 @click.group("config")
 def command() -> None:
@@ -43,7 +49,7 @@ def show(origin: bool, as_json: bool) -> None:
 
 
 @command.command("explain")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_setting_names)
 @json_option
 def explain(name: str | None, as_json: bool) -> None:
     """Say what a setting is for, its default and its bounds; without NAME: all of them."""
@@ -83,7 +89,7 @@ def explanations() -> Iterator[dict[str, Any]]:
             "of": "topic",
             "default": setting.default,
             "at_least": setting.at_least if is_number else None,
-            "at_most": None,
+            "at_most": _LARGEST[setting.kind] if is_number else None,
             "one_of": list(setting.choices) or None,
             "reason": setting.doc,
             "variable": None,
@@ -91,7 +97,11 @@ def explanations() -> Iterator[dict[str, Any]]:
 
 
 def _told(setting: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((key, value) for key, value in setting.items() if key != "name" and value is not None)
+    for key, value in setting.items():
+        if key == "at_most" and setting["at_least"] is not None and value in (None, _LARGEST["long"]):
+            yield key, "no limit"
+        elif key != "name" and value is not None:
+            yield key, value
 
 
 def _text(value: Any) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.cli.client import broker_option, reach, reason
+from penstock.cli.damage import DAMAGED, next_readable
 from penstock.cli.output import json_option, print_json
 from penstock.cli.records_text import SHOWN, Shown, as_json, as_line
-from penstock.cli.starting import Range, parse_from, partitions_of, ranges
+from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -26,15 +28,19 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
 @click.option(
     "--from",
     "begin",
-    default="beginning",
+    default=BEGINNING,
     show_default=True,
     metavar="WHERE",
+    shell_complete=lambda _, __, begun: [word for word in (BEGINNING, END) if word.startswith(begun)],
     help="beginning, end, an offset (-5: the last five), or a time (ISO 8601).",
 )
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Read this partition only.")
 @click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")
 @click.option("--until-end", is_flag=True, help="Stop at what was the end when the command began.")
 @click.option("--show", default="", metavar="NAMES", help=f"Also print these, with commas: {', '.join(SHOWN)}.")
+@click.option(
+    "--skip-damaged", is_flag=True, help="Go on behind damaged records, and tell which; then the exit status is 1."
+)
 @json_option
 @broker_option
 def command(
@@ -44,9 +50,10 @@ def command(
     records_max: int | None,
     until_end: bool,
     show: str,
+    skip_damaged: bool,
     as_json: bool,
     broker: str,
-) -> None:
+) -> int:
     """Print the records of TOPIC, one a line, until Ctrl-C.
 
     Bytes that are not printable text are shown escaped. With --json each line is a whole record, and a key or value
@@ -57,6 +64,8 @@ def command(
     except ValueError as wrong:
         raise click.BadParameter(str(wrong), param_hint="--from") from None
     shown = _columns(show)
+    if shown and as_json:
+        raise click.UsageError("--json prints whole records: leave out --show")
     settings = reach(broker) | {
         "group.id": "penstock-consume",  # the library wants one; partitions are assigned, nothing is committed
         "enable.auto.commit": False,
@@ -68,12 +77,15 @@ def command(
 
     consumer = Consumer(settings)
     stop = _stop_on_signals()
+    skipped: list[Range] = []
+    on_damage = partial(_skip, settings, topic, skipped) if skip_damaged else partial(_give_up, topic)
     try:
         parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)
-        for record in _records(consumer, topic, parts, until_end, stop, records_max):
+        for record in _records(consumer, topic, parts, until_end, stop, records_max, on_damage):
             _print(record, shown, as_json)
     finally:
         consumer.close()
+    return 1 if skipped else 0
 
 
 def _print(record: Shown, shown: list[str], in_json: bool) -> None:
@@ -99,7 +111,13 @@ def _stop_on_signals() -> Callable[[], bool]:
 
 
 def _records(
-    consumer: Consumer, topic: str, parts: list[Range], until_end: bool, stop: Callable[[], bool], limit: int | None
+    consumer: Consumer,
+    topic: str,
+    parts: list[Range],
+    until_end: bool,
+    stop: Callable[[], bool],
+    limit: int | None,
+    on_damage: Callable[[int, int], int],
 ) -> Iterator[Shown]:
     from confluent_kafka import TopicPartition
 
@@ -115,6 +133,12 @@ def _records(
             continue
         partition, offset = int(message.partition() or 0), int(message.offset() or 0)
         if (error := message.error()) is not None:
+            if error.name() in DAMAGED:
+                behind = on_damage(partition, offset)
+                consumer.seek(TopicPartition(topic, partition, behind))
+                if until_end and behind >= ends.get(partition, 0):
+                    ends.pop(partition, None)
+                continue
             if error.name() != "_PARTITION_EOF":
                 raise PenstockError(f"reading partition {partition} of {topic} failed: {reason(error)}")
             if until_end:
@@ -127,6 +151,21 @@ def _records(
         given += 1
         if until_end and offset + 1 >= ends[partition]:
             ends.pop(partition)
+
+
+def _give_up(topic: str, partition: int, offset: int) -> int:
+    raise PenstockError(
+        f"the record at offset {offset} of partition {partition} of {topic} is damaged: 'penstock doctor --data DIR' "
+        "names where to read on, as in --from OFFSET; --skip-damaged finds it by trying"
+    )
+
+
+def _skip(settings: dict[str, Any], topic: str, skipped: list[Range], partition: int, offset: int) -> int:
+    sys.stdout.flush()
+    behind = next_readable(settings, topic, partition, offset)
+    skipped.append(Range(partition, offset, behind))
+    click.echo(f"penstock: skipped offsets {offset} to {behind - 1} of partition {partition}: damaged.", err=True)
+    return behind
 
 
 def _shown(message: Any) -> Shown:

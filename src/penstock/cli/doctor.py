@@ -48,7 +48,8 @@ def _data(folder: str, as_json: bool) -> int:
 
     disk = ReadOnlyDisk(folder)
     if not disk.exists(META_FOLDER):
-        there = "holds no data of Penstock" if Path(folder).is_dir() else "is not there"
+        path = Path(folder)
+        there = "is not there" if not path.exists() else "holds no data of Penstock" if path.is_dir() else "is a file"
         raise ConfigError(f"{folder} {there}: give the folder that 'penstock broker --data' was given")
     in_use = disk.is_in_use()
     surveyed = list(survey(disk))

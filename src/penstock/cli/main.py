@@ -76,6 +76,8 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status; no failure leaves as a traceback."""
     try:
         status = command.main(args=args, prog_name="penstock", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        return _say(asked.format_message(), WRONG_USE)
     except click.UsageError as wrong:
         where = wrong.ctx.command_path if wrong.ctx else "penstock"
         return _say(f"{where}: {_sentence(wrong.format_message())} Try '{where} --help'.", WRONG_USE)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from penstock.cli.client import broker_option, reach, reason, setting_pairs
-from penstock.cli.output import json_option, print_json
+from penstock.cli.output import count, json_option, print_json
+from penstock.cli.target import Target, look_up
+from penstock.errors import PenstockError
+from penstock.records.batch import CODECS
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class Given(NamedTuple):
@@ -30,19 +31,27 @@ class Given(NamedTuple):
 class Tally:
     """What became of the records."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, target: Target, as_json: bool) -> None:
+        self._target = target
         self.acknowledged = 0
         self.failed = 0
         self._as_json = as_json
 
     def on_delivery(self, where: str, fault: KafkaError | None, message: Message) -> None:
         if fault is not None:
-            self.fail(where, reason(fault))
+            self.refuse(where, fault, len(message.value() or b"") + len(message.key() or b""))
             return
         self.acknowledged += 1
         if self._as_json:
             told = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
             print_json(told, compact=True)
+
+    def refuse(self, where: str, fault: KafkaError, size: int) -> None:
+        if fault.name() == "MSG_SIZE_TOO_LARGE":
+            most = f"max.message.bytes of {self._target.topic} is {self._target.batch_bytes_max}"
+            self.fail(where, f"it has {size} bytes, and {most}")
+        else:
+            self.fail(where, reason(fault))
 
     def fail(self, where: str, why: str) -> None:
         self.failed += 1
@@ -83,22 +92,30 @@ def command(
     fixed: dict[str, Any] = {"headers": [(n, v.encode()) for n, v in setting_pairs(headers, "--header").items()]}
     if partition is not None:
         fixed["partition"] = partition
-    settings = reach(broker) | {
+    settings = reach(broker)
+    target = look_up(settings, topic)
+    if partition is not None and target.partitions and partition not in target.partitions:
+        raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(target.partitions) - 1}")
+    settings |= {
         "acks": acks,
         "enable.idempotence": acks == "all",
         "compression.type": compression,
         "message.timeout.ms": int(timeout * 1000),
+        "message.max.bytes": max(1000, min(target.batch_bytes_max, 1_000_000_000)),  # what the library allows
+        "batch.size": max(1, min(target.batch_bytes_max, 1_000_000)),
         "partitioner": "murmur2_random",  # as Java's clients: a key has one partition, whoever writes it
     }
     from confluent_kafka import Producer
 
-    tally = Tally(as_json)
+    tally = Tally(target, as_json)
     producer = Producer(settings)
     try:
         _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
     except KeyboardInterrupt:
         click.echo("penstock: interrupted; waiting for what was sent.", err=True)
     producer.flush()
+    if not target.partitions and (created := look_up(reach(broker), topic).partitions):
+        click.echo(f"created {topic} with {count(len(created), 'partition')}: there was no such topic", err=True)
     told = f"{tally.acknowledged} {'acknowledged' if acks != '0' else 'sent, acknowledged by nobody'}"
     click.echo(told + (f", {tally.failed} failed" if tally.failed else ""), err=True)
     return 1 if tally.failed else 0
@@ -138,6 +155,6 @@ def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[
                 producer.poll(1)  # the queue of the client is full: let some of it leave
                 continue
             except KafkaException as error:
-                tally.fail(where, reason(error))
+                tally.refuse(where, error.args[0], len(value) + len(key or b""))
             break
         producer.poll(0)

@@ -6,13 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.config import BrokerConfig, build_config, hint
+from penstock.config import TOPIC_SETTINGS, BrokerConfig, build_config, hint
 from penstock.errors import ConfigError
 
 OWN_FILE, PROJECT_FILE = "penstock.toml", "pyproject.toml"
 TABLES = {"broker": BrokerConfig}
 PREFIX = "PENSTOCK_BROKER_"
-ADDRESS_VARIABLE = "PENSTOCK_BROKER_ADDRESS"  # where clients find the broker: no setting of the broker itself
+ADDRESS_VARIABLE = "PENSTOCK_ADDRESS"  # where clients find the broker: no setting of the broker itself
 DATA_VARIABLE = "PENSTOCK_DATA"
 
 Layers = list[tuple[str, Mapping[str, object]]]
@@ -24,7 +24,21 @@ def load_config(
     """The settings in force and where each came from; ConfigError names every fault."""
     layers = file_layers(folder) + environment_layers(environ)
     layers += [(f"flag --{name}", {name: value}) for name, value in flags.items() if value is not None]
-    return build_config(layers)
+    faults: list[str] = []
+    own: Layers = [(origin, _without_topic_settings(origin, values, faults)) for origin, values in layers]
+    try:
+        found = build_config(own)
+    except ConfigError as wrong:
+        faults += wrong.faults
+    if faults:
+        raise ConfigError(*faults)
+    return found
+
+
+def client_address(folder: Path, environ: Mapping[str, str]) -> str:
+    """Where a broker started in `folder` is found by its clients."""
+    config, _ = load_config(folder, environ, {})
+    return config.advertise or config.listen
 
 
 def file_layers(folder: Path) -> Layers:
@@ -53,9 +67,31 @@ def environment_layers(environ: Mapping[str, str]) -> Layers:
     if DATA_VARIABLE in environ:
         layers.append((DATA_VARIABLE, {"data": environ[DATA_VARIABLE]}))
     for variable in sorted(environ):
-        if variable.startswith(PREFIX) and variable != ADDRESS_VARIABLE:
+        if variable.startswith(PREFIX):
             layers.append((variable, {variable.removeprefix(PREFIX).lower(): environ[variable]}))
     return layers
+
+
+def _without_topic_settings(origin: str, values: Mapping[str, object], faults: list[str]) -> dict[str, object]:
+    """The values that a node may have; each topic setting among the others is told in `faults`."""
+    own = {}
+    for name, value in values.items():
+        misplaced = [dotted for dotted in _dotted(name, value) if dotted in TOPIC_SETTINGS]
+        faults += [
+            f"{origin}: {topic_setting} is a setting of a topic, not of the node: give it with --config to "
+            "'penstock topics create' or 'alter'"
+            for topic_setting in misplaced
+        ]
+        if not misplaced:
+            own[name] = value
+    return own
+
+
+def _dotted(name: str, value: object) -> list[str]:
+    """Kafka's names that may be meant: retention.ms is a table to TOML, and RETENTION_MS to a shell."""
+    if isinstance(value, dict):
+        return [found for key, inner in value.items() for found in _dotted(f"{name}.{key}", inner)]
+    return list(dict.fromkeys([name, name.replace("_", ".")]))
 
 
 def _near(key: str) -> str:

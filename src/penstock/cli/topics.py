@@ -15,7 +15,11 @@ from penstock.cli.client import (
 )
 from penstock.cli.output import count, json_option, print_facts, print_json, print_table
 
-partitions_option = click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="How many partitions.")
+PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
+
+partitions_option = click.option(
+    "--partitions", type=click.IntRange(1, PARTITIONS_MAX), metavar="N", help="How many partitions."
+)
 config_option = click.option("--config", multiple=True, metavar="NAME=VALUE", help="A topic setting; repeat for more.")
 names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
@@ -41,7 +45,9 @@ def list_topics(broker: str, as_json: bool) -> None:
 @command.command("create")
 @click.argument("name")
 @partitions_option
-@click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Copies of each partition, on a cluster.")
+@click.option(
+    "--replicas", type=click.IntRange(1, REPLICAS_MAX), metavar="N", help="Copies of each partition, on a cluster."
+)
 @config_option
 @click.option("--if-missing", is_flag=True, help="Fine when the topic is there already.")
 @broker_option

@@ -22,7 +22,7 @@ class Kind(Enum):
     UNREADABLE = "unreadable"
     KEPT_ASIDE = "kept-aside"
     REBUILT = "rebuilt"
-    UNACKNOWLEDGED = "unacknowledged"
+    UNSYNCED = "unsynced"
 
 
 _RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
@@ -160,15 +160,15 @@ def _holds(segment: _Scanned, witness: Witness) -> bool:
 
 
 def _is_behind(segment: _Scanned, position: int, witness: Witness | None) -> bool:
-    """Whether a place lies at or behind the durable point: it was never acknowledged."""
+    """Whether a place lies at or behind the durable point: only a memory topic may have acknowledged it."""
     return witness is not None and (segment.base_offset, position) >= (witness.segment, witness.position)
 
 
 def _gap(segment: _Scanned, due: int, *, tail: bool) -> Finding:
     if tail:
-        what = f"a segment that does not follow offset {due}, behind everything acknowledged"
+        what = f"a segment that does not follow offset {due}, behind everything known to be on disk"
         advice = f"nothing to do: the next start sets it aside as *{TORN}"
-        return Finding(Kind.UNACKNOWLEDGED, segment.path, what, advice, 0, segment.size, due, segment.base_offset)
+        return Finding(Kind.UNSYNCED, segment.path, what, advice, 0, segment.size, due, segment.base_offset)
     what = f"offsets {due} to {segment.base_offset - 1} are missing before this file"
     return Finding(Kind.MISSING, segment.path, what, _RESTORE, 0, 0, due, segment.base_offset)
 
@@ -185,16 +185,16 @@ def _damaged(segment: _Scanned, damage: Damage, witness: Witness | None) -> Find
 
 
 def _cut_at_start(segment: _Scanned, damage: Damage, proven: bool) -> Finding:
-    known = "never acknowledged" if proven else "with nothing behind them"
+    known = "behind everything known to be on disk" if proven else "with nothing behind them"
     what = f"{damage.end - damage.position} bytes at the end are no whole batch ({damage.reason}), {known}"
     advice = f"nothing to do: the next start cuts them off, and keeps what is not zero beside the log as *{TORN}"
     return Finding(
-        Kind.UNACKNOWLEDGED, segment.path, what, advice, damage.position, damage.end, damage.offset, damage.next_offset
+        Kind.UNSYNCED, segment.path, what, advice, damage.position, damage.end, damage.offset, damage.next_offset
     )
 
 
 def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
-    """Whole batches behind the durable point: written, but nobody was told so."""
+    """Whole batches behind the durable point: written, not synced; told to producers only where the topic is in memory."""
     if segment.base_offset < witness.segment:
         return
     begin = witness.position if segment.base_offset == witness.segment else 0
@@ -202,9 +202,9 @@ def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
     torn = next((damage for damage in segment.damages if damage.position >= begin), None)
     end, next_offset = (torn.position, torn.offset) if torn else (segment.size, segment.next_offset)
     if end > begin:
-        what = f"{end - begin} bytes of whole batches behind the last point known to be durable"
-        advice = "nothing to do: the next start keeps them and makes them durable"
-        yield Finding(Kind.UNACKNOWLEDGED, segment.path, what, advice, begin, end, offset, next_offset)
+        what = f"{end - begin} bytes of whole batches behind everything known to be on disk"
+        advice = "nothing to do: the next start keeps them and syncs them"
+        yield Finding(Kind.UNSYNCED, segment.path, what, advice, begin, end, offset, next_offset)
 
 
 def _snapshots(disk: Disk, folder: str, names: list[str]) -> Iterator[Finding]:
@@ -220,7 +220,7 @@ def _kept_aside(disk: Disk, folder: str, names: list[str]) -> Iterator[Finding]:
         if name.endswith(TORN):
             path = f"{folder}/{name}"
             size = len(_contents(disk, path) or b"")
-            what = f"{size} bytes that a start found behind everything acknowledged, and kept"
+            what = f"{size} bytes that a start found behind everything known to be on disk, and kept"
             yield Finding(Kind.KEPT_ASIDE, path, what, "look into it if a producer misses records; else remove it")
 
 
