@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.assure.checker import check
 from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
-from penstock.broker import metalog, node
+from penstock.broker import metalog, room
 from penstock.config import TOPIC_SETTINGS
 from penstock.sim.chaos import Chaos
 from penstock.sim.consumer import Consumer
@@ -21,8 +21,8 @@ CALM_STEPS_MAX = 1500
 SMALL = (
     (metalog, "_COMPACT_AFTER", 6),
     (metalog, "SPARE_BYTES", 4096),
-    (node, "LITTLE_BYTES", 500),
-    (node, "LARGE_REPLY_BYTES", 1500),
+    (room, "LITTLE_BYTES", 500),
+    (room, "REPLY_BYTES_UNHELD", 1500),
 )
 
 
