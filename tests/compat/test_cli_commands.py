@@ -85,7 +85,7 @@ def test_settings_and_partitions_are_altered(penstock: Penstock, topic: str) -> 
     (told,) = json.loads(fine(penstock("topics", "describe", topic, "--json")))
     assert told["settings"] == {"max.message.bytes": "2000000"}
     assert len(told["partitions"]) == 2
-    assert "has 2 partitions" in refused(penstock("topics", "alter", topic, "--partitions", "1"), 2)
+    assert "has 2 partition" in refused(penstock("topics", "alter", topic, "--partitions", "1"), 2)
 
 
 def test_a_refused_topic_is_refused_in_a_sentence(penstock: Penstock, topic: str) -> None:
