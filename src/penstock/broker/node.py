@@ -30,7 +30,7 @@ from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
-from penstock.broker.room import Room
+from penstock.broker.room import REPLY_BYTES_UNHELD, Room
 from penstock.broker.store import Store
 from penstock.broker.timers import Timers
 from penstock.config import BrokerConfig
@@ -42,7 +42,6 @@ from penstock.wire.header import RequestHeader, decode_request_header
 from penstock.wire.message import decode_request
 
 TRIM_PAUSE_MS = 100
-_PRODUCE = int(ApiKey.PRODUCE)
 
 
 class Node:
@@ -118,17 +117,15 @@ class Node:
         connection = self.connections.get(event.connection)
         if connection is None or connection.is_closed:
             return
-        if connection.backlog or not self.room.is_left_for(connection):
-            connection.backlog.append(memoryview(bytearray(event.frame)))
+        frame = event.frame
+        if connection.backlog or (connection.held_bytes and not self.room.is_left_for(connection)):
+            connection.backlog.append(memoryview(bytearray(frame)))
             self._pause(connection)
             return
-        self._handle(connection, event.frame, now_ms)
+        if connection.shape is None or not produce_shaped(self, connection, connection.shape, frame, now_ms):
+            self._handle(connection, frame, now_ms)
 
     def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:
-        shape = connection.shape
-        if shape is not None and len(frame) >= 8 and produce_shaped(self, connection, shape, frame, now_ms):
-            self.counters.requests[_PRODUCE] += 1
-            return
         try:
             header = decode_request_header(frame)
             api = APIS[header.api_key]
@@ -181,8 +178,12 @@ class Node:
             else:
                 out += ready  # type: ignore[arg-type]  # a list of chunks, if it is not bytes
                 size += sum(map(len, ready))  # type: ignore[arg-type]
-        self.room.free(connection, freed)
-        self.room.hold_reply(connection, size)
+        room = self.room
+        room.held_bytes -= freed
+        connection.held_bytes -= freed
+        connection.replied_bytes += size
+        if connection.replied_bytes >= REPLY_BYTES_UNHELD:
+            room.hold_replies(connection)
 
     def change(self, call: Call, plan: Plan, finish: Finish) -> None:
         """Make a durable change of the catalog: plan it when it is its turn, answer when it is true."""

@@ -23,6 +23,7 @@ from penstock.records.batch import (
     decode_header,
     refusal,
 )
+from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader
 from penstock.wire.produce import (
     BY_TOPIC_ID,
@@ -40,6 +41,7 @@ _NONE = ErrorCode.NONE
 _ACKS = (-1, 0, 1)
 _DISK_REFUSED = "the disk did not take it"
 _unpack = HEADER.unpack_from
+_PRODUCE = int(ApiKey.PRODUCE)
 
 
 class PendingProduce:
@@ -133,7 +135,7 @@ class ShapedProduce(Slot):
 
 def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memoryview, now_ms: int) -> bool:
     """The fast way for a request like the one before; False, and nothing done, if anything is unusual about it."""
-    matched = shape.wire.match(frame)
+    matched = shape.wire.match(frame) if len(frame) >= 8 else None
     if matched is None or shape.catalog_version != node.catalog.version:
         return False
     correlation_id, batch = matched
@@ -162,6 +164,7 @@ def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memo
         return False
     slot = ShapedProduce(node, connection, len(frame), shape, correlation_id)
     node.enter(slot)
+    node.counters.requests[_PRODUCE] += 1
     try:
         slot.base_offset = base = log.append(batch, last_delta, stamp, now_ms)
     except StorageError:

@@ -27,13 +27,11 @@ class Room:
         connection.held_bytes -= size
         self.held_bytes -= size
 
-    def hold_reply(self, connection: Connection, size: int) -> None:
-        """A reply counts until the client has taken it; small ones once there are many of them."""
-        connection.replied_bytes += size
-        if connection.replied_bytes >= REPLY_BYTES_UNHELD:
-            connection.unsent_bytes += connection.replied_bytes
-            self.take(connection, connection.replied_bytes)
-            connection.replied_bytes = 0
+    def hold_replies(self, connection: Connection) -> None:
+        """Replies count until the client has taken them; small ones once there are many of them."""
+        connection.unsent_bytes += connection.replied_bytes
+        self.take(connection, connection.replied_bytes)
+        connection.replied_bytes = 0
 
     def drained(self, connection: Connection) -> None:
         """The client has taken all replies."""

@@ -15,12 +15,11 @@ HEADER_SIZE = 61
 LENGTH_OVERHEAD = 12  # base offset and length itself are not counted in length
 CRC_FROM = 21
 
-_BASE_OFFSET = Struct(">q")
-_EPOCH = Struct(">i")
+_PLACE = Struct(">qii")
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _LONG = Struct(">q")
-_EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
+_CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 17, 21, 35
 
 CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
@@ -129,8 +128,7 @@ def _refused_attributes(attributes: int) -> Refusal:
 
 def assign_offset(batch: bytearray | memoryview, base_offset: int) -> None:
     """Give the batch its place in the log; neither field is under the checksum."""
-    _BASE_OFFSET.pack_into(batch, 0, base_offset)
-    _EPOCH.pack_into(batch, _EPOCH_AT, LEADER_EPOCH)
+    _PLACE.pack_into(batch, 0, base_offset, len(batch) - LENGTH_OVERHEAD, LEADER_EPOCH)
 
 
 def assign_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
