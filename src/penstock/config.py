@@ -30,7 +30,7 @@ class BrokerConfig:
     data: str = setting(".penstock", "everything Penstock writes is below this folder")
     listen: str = setting("127.0.0.1:9092", "HOST:PORT for Kafka clients; loopback, since there is no authentication")
     advertise: str = setting("", "HOST:PORT told to clients when it is not the address listened on")
-    metrics: str = setting("", "HOST:PORT for GET /metrics and /health; empty: no such listener")
+    metrics: str = setting("", "HOST:PORT for GET /metrics, /health and /ready; empty: no such listener")
     insecure: bool = setting(False, "allow listening beyond loopback although anybody could then read and write")
     auto_create_topics: bool = setting(True, "a client that asks for a topic gets it, as with Kafka's default")
     default_partitions: int = setting(1, "partitions of a topic created without a count", at_least=1, at_most=10_000)

@@ -201,7 +201,7 @@ class Node:
 
     def _on_opened(self, partition: Partition) -> None:
         if partition.log.torn:
-            self.note("warning", "unacknowledged tail set aside", partition=partition.name, files=partition.log.torn)
+            self.note("warning", "torn tail set aside", partition=partition.name, files=partition.log.torn)
         for segment in partition.log.segments:
             for damage in segment.damages:
                 self.on_damage(partition, damage)
