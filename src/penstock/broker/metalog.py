@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from penstock.broker.catalog import Catalog
@@ -178,4 +179,5 @@ def keep_spare(disk: Disk) -> None:
         if not disk.exists(SPARE):
             save_file(disk, SPARE, bytes(SPARE_BYTES))
     except OSError:
-        disk.remove(SPARE)
+        with suppress(OSError):
+            disk.remove(SPARE)

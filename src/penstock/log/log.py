@@ -182,6 +182,8 @@ class Log:
 
     def roll(self) -> None:
         """Start a new segment; the old one stays to be synced with the next group."""
+        if self.active.end == 0:
+            return  # a second segment of the same name would be the same file
         with suppress(OSError):  # it can be rebuilt
             self.save_checkpoint()
         try:
