@@ -13,7 +13,7 @@ from bench.requests import CONNECTIONS, RECORD_BYTES
 from bench.scene import Scene
 from bench.topics import create_request, produce_frame
 from bench.wire_client import frame
-from penstock.broker.events import Connected, Effect, Event, Received, Reply, Sync, Synced
+from penstock.broker.events import Connected, Drained, Effect, Event, Received, Reply, Sync, Synced
 from penstock.broker.node import Node
 from penstock.config import BrokerConfig
 from penstock.errors import PenstockError
@@ -73,6 +73,8 @@ def _answers(node: Node, requests: list[Event], steps: int, now_ms: int) -> int:
             for effect in effects:
                 if type(effect) is Reply:
                     answers += len(effect.chunks)
+                    if effect.is_large:
+                        synced.append(Drained(effect.connection))
                 elif type(effect) is Sync:
                     synced.append(Synced(effect.job, None))
             events = synced
