@@ -156,7 +156,7 @@ def offset_of_latest_time(log: Log) -> _FOUND_TIME | None:
 
 def _latest_in(log: Log, segment: Segment, end: int) -> _FOUND_TIME | None:
     position = segment.index.max_timestamp_position
-    if position < end:
+    if position + HEADER_SIZE <= end:
         header = decode_header(segment.file.read(position, HEADER_SIZE))
         if header_fault(header, header.base_offset) is None:
             record = _first_record(segment, position, header, header.max_timestamp, log.start_offset)
