@@ -194,7 +194,7 @@ def _cut_at_start(segment: _Scanned, damage: Damage, proven: bool) -> Finding:
 
 
 def _behind_durable(segment: _Scanned, witness: Witness) -> Iterator[Finding]:
-    """Whole batches behind the durable point: written, not synced; told to producers only where the topic is in memory."""
+    """Whole batches behind the durable point: written, not synced; only a memory topic has acknowledged them."""
     if segment.base_offset < witness.segment:
         return
     begin = witness.position if segment.base_offset == witness.segment else 0
