@@ -165,8 +165,7 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
     ]
     try:
         for segment in dirty:
-            if start.proven:
-                _write_again(segment, start.position if segment is segments[start.segment] else 0)
+            _write_again(segment, start.position if segment is segments[start.segment] else 0)
             segment.file.sync()
         if dirty:
             disk.sync_folder(folder)
