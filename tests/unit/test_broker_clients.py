@@ -81,7 +81,7 @@ def test_readers_that_take_nothing_do_not_starve_the_others() -> None:
     for client in (2, 3):
         stage.connect(client)
         stage.send(fetch_request(0), 12, client)
-    assert stage.node.is_full
+    assert stage.node.room.is_full
     stage.connect(4)
     assert ack_of(stage.ask(produce_request(batch()), 12, 4)).base_offset == 1
     stage.send(fetch_request(0, wait_ms=50), 12, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.call import Call, fail
+from penstock.broker.call import Call, answer_change
 from penstock.broker.catalog import name_fault
 from penstock.broker.changes import Change, TopicConfigured
 from penstock.broker.describe_configs import TOPIC
@@ -34,12 +34,7 @@ def handle_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) ->
                 changes.append(planned)
         return [] if request.validate_only else changes
 
-    def finish(code: ErrorCode) -> None:
-        if code:
-            fail(response, code, "the metadata log could not be written")
-        call.reply(response)
-
-    call.node.change(call, plan, finish)
+    call.node.change(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, resource: AlterConfigsResource) -> TopicConfigured | Refused:

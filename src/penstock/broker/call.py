@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.broker.connection import Slot
@@ -44,11 +45,22 @@ class Call:
         return ApiKey(self.header.api_key)
 
 
-def fail(response: Message, code: ErrorCode, why: str) -> None:
+def answer_change(call: Call, response: Message) -> Callable[[ErrorCode], None]:
+    """What ends a change of the catalog: the response as planned, or all of it failed."""
+
+    def finish(code: ErrorCode) -> None:
+        if code:
+            _fail(response, code, "the metadata log could not be written")
+        call.reply(response)
+
+    return finish
+
+
+def _fail(response: Message, code: ErrorCode, why: str) -> None:
     """Turn every success in a response to a change into this failure."""
     for attribute in ("topics", "results", "responses", "partitions"):
         for part in getattr(response, attribute, ()):
-            fail(part, code, why)
+            _fail(part, code, why)
     if getattr(response, "error_code", None) == ErrorCode.NONE:
         response.error_code = code  # type: ignore[attr-defined]  # just looked at
         if hasattr(response, "error_message"):

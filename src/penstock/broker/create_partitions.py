@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.call import Call, fail
+from penstock.broker.call import Call, answer_change
 from penstock.broker.catalog import NODE_ID
 from penstock.broker.changes import Change, PartitionsAdded
 from penstock.errors import ErrorCode
@@ -27,12 +27,7 @@ def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> No
                 result.error_code, result.error_message = refused
         return [] if request.validate_only else changes
 
-    def finish(code: ErrorCode) -> None:
-        if code:
-            fail(response, code, "the metadata log could not be written")
-        call.reply(response)
-
-    call.node.change(call, plan, finish)
+    call.node.change(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tuple[ErrorCode, str] | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call, fail
+from penstock.broker.call import Call, answer_change
 from penstock.broker.catalog import NODE_ID, name_fault
 from penstock.broker.changes import Change, TopicCreated
 from penstock.config import TOPIC_SETTINGS, topic_faults
@@ -44,12 +44,7 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
             response.topics.append(_result(asked.name, planned))
         return [] if request.validate_only else changes
 
-    def finish(code: ErrorCode) -> None:
-        if code:
-            fail(response, code, "the metadata log could not be written")
-        call.reply(response)
-
-    call.node.change(call, plan, finish)
+    call.node.change(call, plan, answer_change(call, response))
 
 
 def _plan(node: Node, asked: CreatableTopic, before: Sequence[Change]) -> TopicCreated | Refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from uuid import UUID
 
-from penstock.broker.call import Call, fail
+from penstock.broker.call import Call, answer_change
 from penstock.broker.changes import Change, TopicDeleted
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_topics import (
@@ -33,12 +33,7 @@ def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
                 response.responses.append(_plan(call, DeleteTopicState(name, topic_id), changes))
         return changes
 
-    def finish(code: ErrorCode) -> None:
-        if code:
-            fail(response, code, "the metadata log could not be written")
-        call.reply(response)
-
-    call.node.change(call, plan, finish)
+    call.node.change(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, state: DeleteTopicState, changes: list[Change]) -> DeletableTopicResult:

@@ -108,8 +108,9 @@ def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> 
 
 def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collected:
     by_id = version >= BY_TOPIC_ID
-    room = 0 if node.is_full else min(call.bytes_max, node.config.fetch_bytes_max)
-    found = Collected(room, may_exceed=not node.is_full)
+    is_full = node.room.is_full
+    room = 0 if is_full else min(call.bytes_max, node.config.fetch_bytes_max)
+    found = Collected(room, may_exceed=not is_full)
     for key, wanted in call.topics:
         topic = node.catalog.find(key, by_id)
         fetched = []

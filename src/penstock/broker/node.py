@@ -85,7 +85,8 @@ class Node:
             elif kind is Synced:
                 self._on_synced(event, now_ms)  # type: ignore[arg-type]
             elif kind is Drained:
-                self._on_drained(event.connection)  # type: ignore[union-attr]
+                if (connection := self.connections.get(event.connection)) is not None:  # type: ignore[union-attr]
+                    self.room.drained(connection)
             elif kind is Connected:
                 self.connections[event.connection] = Connection(event.connection, event.peer)  # type: ignore[union-attr]
                 self.counters.connections += 1
@@ -314,10 +315,6 @@ class Node:
         effects, self._effects = self._effects, []
         return effects
 
-    @property
-    def is_full(self) -> bool:
-        return self.room.is_full
-
     def _pause(self, connection: Connection) -> None:
         if not connection.is_paused:
             connection.is_paused = True
@@ -335,11 +332,6 @@ class Node:
                 del self.room.paused[connection]
                 if not connection.is_closed:
                     self._effects.append(Resume(connection.number))
-
-    def _on_drained(self, number: int) -> None:
-        connection = self.connections.get(number)
-        if connection is not None:
-            self.room.drained(connection)
 
     def close(self, connection: Connection, kind: str, reason: str) -> None:
         """Stop talking to a client; the reason goes to the log."""

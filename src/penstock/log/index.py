@@ -64,11 +64,6 @@ class SparseIndex:
         at = max(bisect_left(self.stamps, timestamp) - 1, 0)
         return self.positions[at], self.offsets[at]
 
-    def floor_position(self, position: int) -> tuple[int, int]:
-        """The last entry (position, offset) at or before a byte position."""
-        at = max(bisect_right(self.positions, position) - 1, 0)
-        return self.positions[at], self.offsets[at]
-
 
 def encode_index(index: SparseIndex) -> bytes:
     columns = b"".join(_big_endian(column) for column in (index.offsets, index.positions, index.stamps))

@@ -65,10 +65,6 @@ class Link:
         return asked
 
     @property
-    def has_outgoing(self) -> bool:
-        return bool(self._outgoing)
-
-    @property
     def in_flight(self) -> int:
         return len(self._outgoing) + len(self.unanswered) + len(self.incoming)
 
