@@ -1,12 +1,12 @@
-"""Every setting of the node, its default and its limit, once, with the reason."""
+"""Every setting, its default and its limit, once, with the reason."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from penstock.errors import ConfigError
 
@@ -18,9 +18,15 @@ HOUR_MS = 3600 * SECOND_MS
 DAY_MS = 24 * HOUR_MS
 
 
+Settings = TypeVar("Settings")
+
+
 def setting(default: Any, reason: str, *, at_least: int | None = None, at_most: int | None = None) -> Any:
     """A configuration field: its default, why it is that, and its bounds."""
-    return dataclasses.field(default=default, metadata={"reason": reason, "at_least": at_least, "at_most": at_most})
+    metadata = {"reason": reason, "at_least": at_least, "at_most": at_most}
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=dict, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +91,70 @@ class BrokerConfig:
         "idempotent producers remembered by one partition; past it the longest silent go",
         at_least=100,
     )
+    groups_max: int = setting(10_000, "bounds what is kept of groups in memory", at_least=1)
+    group_members_max: int = setting(
+        2_000, "members of one group: the leader of a generation is told of each of them", at_least=1
+    )
+    group_bytes_max: int = setting(
+        64 * MIB, "what all members say to each other, and again all positions with their metadata", at_least=KIB
+    )
+    group_session_ms_min: int = setting(6 * SECOND_MS, "Kafka's limit for a member's session timeout", at_least=1)
+    group_session_ms_max: int = setting(1_800 * SECOND_MS, "Kafka's limit for a member's session timeout", at_least=1)
+    group_initial_delay_ms: int = setting(
+        100, "how long a group that forms waits for the next member, so that a crowd is one rebalance", at_least=0
+    )
+    offset_metadata_bytes_max: int = setting(4 * KIB, "Kafka's limit for what is kept with a position", at_least=0)
+    offsets_retention_ms: int = setting(
+        7 * DAY_MS, "positions of a group that has been empty this long are forgotten, as Kafka does", at_least=1000
+    )
+    offsets_check_ms: int = setting(600 * SECOND_MS, "how often positions to forget are looked for", at_least=100)
     memory_reserve: int = setting(
         1_000_000,
         "offsets reserved durably at a time by a memory topic, so that none is given twice",
         at_least=1000,
         at_most=1_000_000_000,  # skipped by one batch, whose count has 31 bits
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """Settings of the doors in and out, table [edge] of penstock.toml."""
+
+    listen: str = setting("127.0.0.1:8080", "HOST:PORT for HTTP and WebSocket; loopback unless there is a token")
+    token: str = setting("", "who does not send it as 'Authorization: Bearer' or ?token= is refused; empty: no token")
+    insecure: bool = setting(False, "allow listening beyond loopback although there is no token")
+    hosts: str = setting("", "Host headers answered besides localhost and the address listened on, with commas")
+    origins: str = setting("", "web origins whose pages may talk to us besides our own, with commas")
+    event_bytes_max: int = setting(900 * KIB, "largest event: below the queue's own limit for a batch", at_least=KIB)
+    body_bytes_max: int = setting(16 * MIB, "largest body that is taken as a whole (all or nothing)", at_least=KIB)
+    events_max_body: int = setting(10_000, "events in a body that is taken as a whole", at_least=1)
+    inflight_bytes_max: int = setting(
+        64 * MIB, "events not yet stored, in all, before 503 with Retry-After", at_least=MIB
+    )
+    connections_max: int = setting(10_000, "bounds file handles and per-connection memory", at_least=1)
+    request_deadline_ms: int = setting(30 * SECOND_MS, "a request must be whole by then (slow loris)", at_least=100)
+    store_deadline_ms: int = setting(30 * SECOND_MS, "how long the queue may be away before 503", at_least=100)
+    wait_ms_max: int = setting(30 * SECOND_MS, "longest ?wait= for a result", at_least=1)
+    waits_max: int = setting(10_000, "requests that wait for a result at once", at_least=1)
+    results_max: int = setting(100_000, "latest results remembered for who asks again, for each query", at_least=1)
+    live_clients_max: int = setting(5_000, "SSE and WebSocket clients at once", at_least=1)
+    catch_ups_max: int = setting(16, "clients that read history at once: each has a reader of its own", at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeConfig:
+    """Settings of the queries, table [analyze] of penstock.toml; Spark's own stand in [analyze.spark]."""
+
+    master: str = setting("local", "'local': this machine, with the task slots the queries need; else a Spark master")
+    memory: str = setting("1g", "heap of the Spark driver, where local queries run")
+    shuffle_partitions: int = setting(2, "partitions behind a groupBy: each needs a task slot all the time", at_least=1)
+    events_max_batch: int = setting(
+        1_000_000, "events of one micro-batch: three days offline must not be one batch", at_least=1
+    )
+    restarts_max: int = setting(5, "failures of one query within restart_window_ms before it is parked", at_least=1)
+    restart_window_ms: int = setting(600 * SECOND_MS, "failures longer ago are forgotten", at_least=1000)
+    ui: bool = setting(True, "Spark's own pages, on a free port of loopback")
+    spark: Mapping[str, str] = setting({}, "any setting of Spark, by its own name")
 
 
 DURABLE, MEMORY = "disk", "memory"
@@ -216,10 +280,12 @@ def hint(name: str, known: Mapping[str, object]) -> str:
     return f", did you mean {close[0]}?" if close else ""
 
 
-def build_config(layers: list[tuple[str, Mapping[str, object]]]) -> tuple[BrokerConfig, dict[str, str]]:
-    """The configuration from layers (origin, values), later ones winning, and where each value came from."""
-    fields = {f.name: f for f in dataclasses.fields(BrokerConfig)}
-    types = get_type_hints(BrokerConfig)
+def build_config(
+    layers: list[tuple[str, Mapping[str, object]]], table: type[Settings]
+) -> tuple[Settings, dict[str, str]]:
+    """One table of the configuration from layers (origin, values), later ones winning, and where each came from."""
+    fields = {f.name: f for f in dataclasses.fields(table)}  # type: ignore[arg-type]  # every table is a dataclass
+    types = get_type_hints(table)
     values: dict[str, object] = {}
     origins = dict.fromkeys(fields, "default")
     faults = []
@@ -235,10 +301,14 @@ def build_config(layers: list[tuple[str, Mapping[str, object]]]) -> tuple[Broker
             origins[name] = origin
     if faults:
         raise ConfigError(*faults)
-    return BrokerConfig(**values), origins  # type: ignore[arg-type]  # each value was made by its field's type
+    return table(**values), origins
 
 
 def _typed(kind: type, raw: object, bounds: Mapping[str, int | None]) -> object:
+    if get_origin(kind) is not None:
+        if not isinstance(raw, Mapping):
+            raise ValueError(f"must be a table, not {raw!r}")
+        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in _flat(raw)}
     if kind is bool:
         if isinstance(raw, bool):
             return raw
@@ -261,3 +331,12 @@ def _typed(kind: type, raw: object, bounds: Mapping[str, int | None]) -> object:
     if not isinstance(raw, str):
         raise ValueError(f"must be text, not {raw!r}")
     return raw
+
+
+def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """(spark.ui.port, 4040) from {"spark": {"ui": {"port": 4040}}}: dots are tables to TOML."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value

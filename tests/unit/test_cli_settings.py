@@ -20,7 +20,7 @@ def test_flags_win_over_variables_and_variables_over_the_file(tmp_path: Path) ->
     """And each value knows where it came from."""
     write(tmp_path, "penstock.toml", '[broker]\ndata = "file"\nlisten = "127.0.0.1:1"\nsync_threads = 2\n')
     environ = {"PENSTOCK_BROKER_LISTEN": "127.0.0.1:2", "PENSTOCK_BROKER_DATA": "variable"}
-    config, origins = load_config(tmp_path, environ, {"data": "flag", "metrics": None})
+    config, origins = load_config(tmp_path, environ, {"data": "flag", "metrics": None}, BrokerConfig)
     assert (config.data, config.listen, config.sync_threads) == ("flag", "127.0.0.1:2", 2)
     assert origins["data"] == "flag --data"
     assert origins["listen"] == "PENSTOCK_BROKER_LISTEN"
@@ -31,7 +31,7 @@ def test_flags_win_over_variables_and_variables_over_the_file(tmp_path: Path) ->
 def test_pyproject_may_hold_the_settings(tmp_path: Path) -> None:
     """In [tool.penstock]; other tools' tables are none of our business."""
     write(tmp_path, "pyproject.toml", '[tool.other]\nx = 1\n[tool.penstock.broker]\ndata = "here"\n')
-    config, origins = load_config(tmp_path, {}, {})
+    config, origins = load_config(tmp_path, {}, {}, BrokerConfig)
     assert (config.data, origins["data"]) == ("here", "pyproject.toml [tool.penstock]")
 
 
@@ -39,19 +39,19 @@ def test_a_pyproject_without_us_is_fine_beside_our_own_file(tmp_path: Path) -> N
     """Only two places with settings of ours contradict each other."""
     write(tmp_path, "pyproject.toml", "[project]\nname = 'x'\n")
     write(tmp_path, "penstock.toml", "[broker]\ninsecure = true\n")
-    assert load_config(tmp_path, {}, {})[0].insecure
+    assert load_config(tmp_path, {}, {}, BrokerConfig)[0].insecure
 
 
 def test_data_has_a_short_variable_that_the_long_one_beats(tmp_path: Path) -> None:
     """PENSTOCK_DATA is for every command to come."""
-    assert load_config(tmp_path, {"PENSTOCK_DATA": "short"}, {})[0].data == "short"
+    assert load_config(tmp_path, {"PENSTOCK_DATA": "short"}, {}, BrokerConfig)[0].data == "short"
     both = {"PENSTOCK_DATA": "short", "PENSTOCK_BROKER_DATA": "long"}
-    assert load_config(tmp_path, both, {})[0].data == "long"
+    assert load_config(tmp_path, both, {}, BrokerConfig)[0].data == "long"
 
 
 def test_the_address_for_clients_is_no_setting_of_the_broker(tmp_path: Path) -> None:
     """Both may stand in one environment."""
-    load_config(tmp_path, {"PENSTOCK_ADDRESS": "127.0.0.1:9092"}, {})
+    load_config(tmp_path, {"PENSTOCK_ADDRESS": "127.0.0.1:9092"}, {}, BrokerConfig)
 
 
 def test_clients_ask_where_a_broker_of_this_folder_would_listen(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_wrong_setting_is_named_with_its_place(
     """With a hint where one is near."""
     write(tmp_path, "penstock.toml", file)
     with pytest.raises(ConfigError) as failed:
-        load_config(tmp_path, environ, {})
+        load_config(tmp_path, environ, {}, BrokerConfig)
     assert words in str(failed.value)
 
 
@@ -92,7 +92,7 @@ def test_settings_in_two_files_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "penstock.toml", "")
     write(tmp_path, "pyproject.toml", "[tool.penstock]\n")
     with pytest.raises(ConfigError, match="keep one"):
-        load_config(tmp_path, {}, {})
+        load_config(tmp_path, {}, {}, BrokerConfig)
 
 
 def test_addresses_are_read_as_people_write_them() -> None:

@@ -28,13 +28,13 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from() -> None:
         ("PENSTOCK_LISTEN", {"listen": "127.0.0.1:2"}),
         ("--listen", {"listen": "127.0.0.1:3"}),
     ]
-    config, origins = build_config(layers)
+    config, origins = build_config(layers, BrokerConfig)
     assert (config.topics_max, config.listen) == (5, "127.0.0.1:3")
     assert (origins["topics_max"], origins["listen"], origins["data"]) == ("penstock.toml", "--listen", "default")
 
 
 def test_without_layers_all_is_default() -> None:
-    config, origins = build_config([])
+    config, origins = build_config([], BrokerConfig)
     assert config == BrokerConfig()
     assert set(origins.values()) == {"default"}
 
@@ -43,7 +43,7 @@ def test_all_faults_are_told_at_once() -> None:
     """Nobody likes to be told the second fault after the first is mended."""
     layer = {"topic_max": 1, "topics_max": 0, "insecure": "perhaps", "data": 7, "partitions_max": "many", "qqq": 1}
     with pytest.raises(ConfigError) as refused:
-        build_config([("penstock.toml", layer)])
+        build_config([("penstock.toml", layer)], BrokerConfig)
     assert len(refused.value.faults) == 6
     text = str(refused.value)
     assert "unknown setting topic_max, did you mean topics_max?" in text
@@ -60,36 +60,36 @@ def test_numbers_keep_to_their_bounds(field: dataclasses.Field[int]) -> None:
     """The bound itself is allowed, one beyond is not."""
     for bound, beyond in ((field.metadata["at_least"], -1), (field.metadata["at_most"], 1)):
         if bound is not None:
-            assert getattr(build_config([("x", {field.name: bound})])[0], field.name) == bound
+            assert getattr(build_config([("x", {field.name: bound})], BrokerConfig)[0], field.name) == bound
             with pytest.raises(ConfigError):
-                build_config([("x", {field.name: bound + beyond})])
+                build_config([("x", {field.name: bound + beyond})], BrokerConfig)
 
 
 def test_every_setting_has_a_reason_and_its_default_is_allowed() -> None:
     for field in dataclasses.fields(BrokerConfig):
         assert len(field.metadata["reason"]) > 10
-        build_config([("x", {field.name: field.default})])
+        build_config([("x", {field.name: field.default})], BrokerConfig)
 
 
 @pytest.mark.parametrize("field", BOUNDED, ids=lambda field: field.name)
 def test_no_number_may_be_negative(field: dataclasses.Field[int]) -> None:
     """A limit below zero is a mistake, not another meaning."""
     with pytest.raises(ConfigError):
-        build_config([("x", {field.name: -1})])
+        build_config([("x", {field.name: -1})], BrokerConfig)
 
 
 @pytest.mark.parametrize(
     ("raw", "want"), [("1", True), ("TRUE", True), ("on", True), ("0", False), ("No", False), (True, True), (0, False)]
 )
 def test_truth_is_read_from_text(raw: object, want: bool) -> None:
-    assert build_config([("PENSTOCK_INSECURE", {"insecure": raw})])[0].insecure is want
+    assert build_config([("PENSTOCK_INSECURE", {"insecure": raw})], BrokerConfig)[0].insecure is want
 
 
 def test_numbers_are_read_from_text() -> None:
-    assert build_config([("x", {"topics_max": "10_000"})])[0].topics_max == 10_000
+    assert build_config([("x", {"topics_max": "10_000"})], BrokerConfig)[0].topics_max == 10_000
     for raw in ("", "1.5", "ten", 1.5, True, None):
         with pytest.raises(ConfigError):
-            build_config([("x", {"topics_max": raw})])
+            build_config([("x", {"topics_max": raw})], BrokerConfig)
 
 
 @pytest.mark.parametrize("name", sorted(TOPIC_SETTINGS))

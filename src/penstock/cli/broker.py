@@ -11,6 +11,7 @@ from penstock.cli.address import parse_address
 from penstock.cli.settings import load_config
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
+from penstock.lifeline import CHILD_VARIABLE, die_with_parent
 
 _DEFAULT = BrokerConfig()
 _MADE_BY_DISKS = "lost+found"  # stands in the root of every ext4
@@ -30,8 +31,10 @@ def command(
     Prints 'ready HOST:PORT' when clients are served, stops cleanly on SIGTERM or Ctrl-C, and recovers by itself after
     any other end. A record is acknowledged when it is on disk. All other settings: penstock config explain.
     """
+    if os.environ.get(CHILD_VARIABLE):
+        die_with_parent()
     flags = {"data": data, "listen": listen, "advertise": advertise, "metrics": metrics, "insecure": insecure}
-    config, _ = load_config(Path.cwd(), os.environ, flags)
+    config, _ = load_config(Path.cwd(), os.environ, flags, BrokerConfig)
     _refuse_addresses(config)
     _refuse_folder(config.data)
     from penstock.runtime.server import run_broker

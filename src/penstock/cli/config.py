@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from penstock.cli.output import json_option, print_facts, print_json
-from penstock.cli.settings import load_config
-from penstock.config import TOPIC_SETTINGS, BrokerConfig, hint
+from penstock.cli.settings import TABLES, load_config
+from penstock.config import TOPIC_SETTINGS, hint
 from penstock.errors import ConfigError
 
+SECRETS = ("token",)
 _LARGEST = {"int": 2**31 - 1, "long": 2**63 - 1}
 
 
@@ -33,19 +34,38 @@ def command() -> None:
 @json_option
 def show(origin: bool, as_json: bool) -> None:
     """Print the settings in force in this folder, as penstock.toml would have them."""
-    config, origins = load_config(Path.cwd(), os.environ, {})
-    values = dataclasses.asdict(config)
+    tables: dict[str, tuple[Any, dict[str, str]]] = {
+        name: load_config(Path.cwd(), os.environ, {}, table) for name, table in TABLES.items()
+    }
     if as_json:
-        told = {n: {"value": v, "origin": origins[n]} for n, v in values.items()} if origin else values
-        print_json({"broker": told})
+        print_json({name: _told_json(*found, origin) for name, found in tables.items()})
         return
-    names = max(map(len, values))
-    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
-    width = max(map(len, texts.values()))
-    click.echo("[broker]")
-    for name, text in texts.items():
-        line = f"{name:<{names}} = {text}"
-        click.echo(f"{name:<{names}} = {text:<{width}}  # {origins[name]}" if origin else line)
+    for number, (name, (config, origins)) in enumerate(tables.items()):
+        click.echo(f"\n[{name}]" if number else f"[{name}]")
+        values = _shown(config)
+        names = max(map(len, values))
+        texts = {key: _toml(value) for key, value in values.items()}
+        width = max(map(len, texts.values()))
+        for key, text in texts.items():
+            line = f"{key:<{names}} = {text}"
+            click.echo(f"{key:<{names}} = {text:<{width}}  # {origins[key]}" if origin else line)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _told_json(config: Any, origins: dict[str, str], origin: bool) -> dict[str, Any]:
+    values = _shown(config)
+    return {n: {"value": v, "origin": origins[n]} for n, v in values.items()} if origin else values
+
+
+def _shown(config: Any) -> dict[str, Any]:
+    """A table's values, but for secrets."""
+    values = dataclasses.asdict(config)
+    return {name: "***" if name in SECRETS and value else value for name, value in values.items()}
 
 
 @command.command("explain")
@@ -70,17 +90,17 @@ def explain(name: str | None, as_json: bool) -> None:
 
 
 def explanations() -> Iterator[dict[str, Any]]:
-    """Every setting: of the broker by its name in [broker], of topics by Kafka's name."""
-    for field in dataclasses.fields(BrokerConfig):
+    """Every setting: of the broker by its name in [broker], of other tiers as TABLE.NAME, of topics by Kafka's name."""
+    for table, field in ((name, field) for name, kind in TABLES.items() for field in dataclasses.fields(kind)):
         yield {
-            "name": field.name,
-            "of": "broker",
-            "default": field.default,
+            "name": field.name if table == "broker" else f"{table}.{field.name}",
+            "of": table,
+            "default": {} if field.default is dataclasses.MISSING else field.default,
             "at_least": field.metadata["at_least"],
             "at_most": field.metadata["at_most"],
             "one_of": None,
             "reason": field.metadata["reason"],
-            "variable": f"PENSTOCK_BROKER_{field.name.upper()}",
+            "variable": f"PENSTOCK_{table.upper()}_{field.name.upper()}",
         }
     for setting in TOPIC_SETTINGS.values():
         is_number = setting.kind in ("int", "long") and not setting.choices

@@ -10,6 +10,7 @@ import click
 
 from penstock.cli.output import count, json_option, print_json, print_table
 from penstock.cli.settings import load_config
+from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def command(data: str | None, as_json: bool) -> int:
 def _machine(as_json: bool) -> int:
     from penstock.cli.machine import BAD, checks
 
-    config, _ = load_config(Path.cwd(), os.environ, {})
+    config, _ = load_config(Path.cwd(), os.environ, {}, BrokerConfig)
     found = list(checks(config, os.environ))
     if as_json:
         print_json({"checks": [check._asdict() for check in found]})

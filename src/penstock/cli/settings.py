@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.config import TOPIC_SETTINGS, BrokerConfig, build_config, hint
+from penstock.config import TOPIC_SETTINGS, AnalyzeConfig, BrokerConfig, EdgeConfig, Settings, build_config, hint
 from penstock.errors import ConfigError
 
 OWN_FILE, PROJECT_FILE = "penstock.toml", "pyproject.toml"
-TABLES = {"broker": BrokerConfig}
-PREFIX = "PENSTOCK_BROKER_"
+TABLES: dict[str, type] = {"broker": BrokerConfig, "edge": EdgeConfig, "analyze": AnalyzeConfig}
 ADDRESS_VARIABLE = "PENSTOCK_ADDRESS"  # where clients find the broker: no setting of the broker itself
 DATA_VARIABLE = "PENSTOCK_DATA"
 
@@ -19,15 +19,16 @@ Layers = list[tuple[str, Mapping[str, object]]]
 
 
 def load_config(
-    folder: Path, environ: Mapping[str, str], flags: Mapping[str, object]
-) -> tuple[BrokerConfig, dict[str, str]]:
-    """The settings in force and where each came from; ConfigError names every fault."""
-    layers = file_layers(folder) + environment_layers(environ)
+    folder: Path, environ: Mapping[str, str], flags: Mapping[str, object], table: type[Settings]
+) -> tuple[Settings, dict[str, str]]:
+    """The settings of one table in force and where each came from; ConfigError names every fault."""
+    name = next(name for name, kind in TABLES.items() if kind is table)
+    layers = file_layers(folder, name) + environment_layers(environ, name)
     layers += [(f"flag --{name}", {name: value}) for name, value in flags.items() if value is not None]
     faults: list[str] = []
     own: Layers = [(origin, _without_topic_settings(origin, values, faults)) for origin, values in layers]
     try:
-        found = build_config(own)
+        found = build_config(own, table)
     except ConfigError as wrong:
         faults += wrong.faults
     if faults:
@@ -37,12 +38,12 @@ def load_config(
 
 def client_address(folder: Path, environ: Mapping[str, str]) -> str:
     """Where a broker started in `folder` is found by its clients."""
-    config, _ = load_config(folder, environ, {})
+    config, _ = load_config(folder, environ, {}, BrokerConfig)
     return config.advertise or config.listen
 
 
-def file_layers(folder: Path) -> Layers:
-    """The table [broker] of the one file in `folder` that has settings of ours."""
+def file_layers(folder: Path, table: str) -> Layers:
+    """One table of the one file in `folder` that has settings of ours."""
     own = _read(folder / OWN_FILE)
     project = _read(folder / PROJECT_FILE)
     tool = (project or {}).get("tool")
@@ -53,22 +54,22 @@ def file_layers(folder: Path) -> Layers:
     if not isinstance(found, dict):
         raise ConfigError(f"{name} must be a table")
     faults = [f"{name}: unknown table or setting {key}{_near(key)}" for key in found if key not in TABLES]
-    broker = found.get("broker", {})
+    faults += [f"{name}: {key} must be a table, [{key}]" for key in TABLES if not isinstance(found.get(key, {}), dict)]
     if faults:
         raise ConfigError(*faults)
-    if not isinstance(broker, dict):
-        raise ConfigError(f"{name}: broker must be a table, [broker]")
-    return [(name, broker)]
+    values = found.get(table, {})
+    return [(name, values if isinstance(values, dict) else {})]
 
 
-def environment_layers(environ: Mapping[str, str]) -> Layers:
+def environment_layers(environ: Mapping[str, str], table: str) -> Layers:
     """One layer a variable, so that its name is the origin."""
     layers: Layers = []
-    if DATA_VARIABLE in environ:
+    prefix = f"PENSTOCK_{table.upper()}_"
+    if DATA_VARIABLE in environ and table == "broker":
         layers.append((DATA_VARIABLE, {"data": environ[DATA_VARIABLE]}))
     for variable in sorted(environ):
-        if variable.startswith(PREFIX):
-            layers.append((variable, {variable.removeprefix(PREFIX).lower(): environ[variable]}))
+        if variable.startswith(prefix):
+            layers.append((variable, {variable.removeprefix(prefix).lower(): environ[variable]}))
     return layers
 
 
@@ -95,8 +96,9 @@ def _dotted(name: str, value: object) -> list[str]:
 
 
 def _near(key: str) -> str:
-    if key in BrokerConfig.__dataclass_fields__:
-        return ": it belongs below [broker]"
+    for table, kind in TABLES.items():
+        if any(field.name == key for field in dataclasses.fields(kind)):
+            return f": it belongs below [{table}]"
     return hint(key, TABLES)
 
 

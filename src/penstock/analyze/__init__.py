@@ -1,0 +1,1 @@
+"""Continuous queries on Spark; the only place that imports it."""

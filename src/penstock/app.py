@@ -1,0 +1,170 @@
+"""What a user declares. Inert: nothing here runs, checks or connects; see plan.py for what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.guarantee import Guarantee
+from penstock.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A stream of events with a name, and what is known about them."""
+
+    name: str
+    schema: str | None = None
+    key: tuple[str, ...] = ()
+    event_time: str | None = None
+    identity: tuple[str, ...] = ()
+    partitions: int | None = None
+    guarantee: Guarantee | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A continuous query: a function of DataFrames, or SQL, from topics to one topic."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: str
+    function: Callable[..., Any] | None = None
+    sql: str | None = None
+    mode: str = "auto"
+    every: str | None = None
+    watermark: str | None = None
+    state: str = "disk"
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """A door in."""
+
+    source: Source
+    into: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A door out."""
+
+    topic: str
+    at: str
+    slow_client: str = "disconnect"
+    backlog_max: int = 1_000
+
+
+Function = Callable[..., Any]
+
+
+class App:
+    """Topics, doors and queries under one name. Names are identity: they key recovery."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topics: list[Topic] = []
+        self.queries: list[Query] = []
+        self.ingests: list[Ingest] = []
+        self.deliveries: list[Delivery] = []
+
+    def topic(
+        self,
+        name: str,
+        *,
+        schema: str | None = None,
+        key: str | Sequence[str] = (),
+        event_time: str | None = None,
+        identity: str | Sequence[str] = (),
+        partitions: int | None = None,
+        guarantee: Guarantee | None = None,
+    ) -> Topic:
+        """A topic of JSON events; `schema` is Spark's DDL, `identity` the columns that make two events the same one."""
+        topic = Topic(name, schema, _names(key), event_time, _names(identity), partitions, guarantee)
+        self.topics.append(topic)
+        return topic
+
+    def ingest(self, source: Source, *, into: Topic | str) -> None:
+        """Let events in by `source`."""
+        self.ingests.append(Ingest(source, _name(into)))
+
+    def query(
+        self,
+        *,
+        reads: Topic | str | Sequence[Topic | str],
+        writes: Topic | str,
+        name: str | None = None,
+        mode: str = "auto",
+        every: str | None = None,
+        watermark: str | None = None,
+        state: str = "disk",
+        spark: Mapping[str, str] | None = None,
+    ) -> Callable[[Function], Function]:
+        """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function."""
+        topics = (reads,) if isinstance(reads, Topic | str) else tuple(reads)
+
+        def declare(function: Function) -> Function:
+            self.queries.append(
+                Query(
+                    name=name or function.__name__,
+                    reads=tuple(map(_name, topics)),
+                    writes=_name(writes),
+                    function=function,
+                    mode=mode,
+                    every=every,
+                    watermark=watermark,
+                    state=state,
+                    spark=dict(spark or {}),
+                )
+            )
+            return function
+
+        return declare
+
+    def sql(
+        self,
+        name: str,
+        text: str,
+        *,
+        writes: Topic | str | None = None,
+        mode: str = "auto",
+        every: str | None = None,
+        watermark: str | None = None,
+        state: str = "disk",
+        spark: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run a SQL text continuously; it names what it reads as STREAM(topic), and writes a topic of its own name."""
+        self.queries.append(
+            Query(
+                name=name,
+                reads=(),
+                writes=_name(writes) if writes is not None else name,
+                sql=text,
+                mode=mode,
+                every=every,
+                watermark=watermark,
+                state=state,
+                spark=dict(spark or {}),
+            )
+        )
+
+    def deliver(
+        self,
+        topic: Topic | str,
+        *,
+        at: str | None = None,
+        slow_client: str = "disconnect",
+        backlog_max: int = 1_000,
+    ) -> None:
+        """Push a topic to whoever listens, by SSE and WebSocket."""
+        self.deliveries.append(Delivery(_name(topic), at or f"/live/{_name(topic)}", slow_client, backlog_max))
+
+
+def _name(topic: Topic | str) -> str:
+    return topic.name if isinstance(topic, Topic) else topic
+
+
+def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)

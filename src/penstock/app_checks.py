@@ -1,0 +1,175 @@
+"""Every fault of an app, named at once, before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from penstock.app import App, Query, Topic
+from penstock.config import hint
+from penstock.event import DEAD_SUFFIX
+from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
+from penstock.schema import SchemaError, parse_schema
+
+MODES = ("auto", "realtime", "microbatch")
+STATES = ("disk", "memory")
+SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
+PARTITIONS_MAX = 1_000
+BACKLOG_MAX = 100_000
+
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_QUERY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+STREAM = re.compile(r"\bSTREAM\s*\(\s*(`[^`]+`|[A-Za-z0-9._-]+)\s*\)", re.IGNORECASE)
+SQL_ASIDE = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+
+
+def with_reads(query: Query) -> Query:
+    """A SQL query with the topics that its text names."""
+    if query.sql is None:
+        return query
+    return replace(query, reads=tuple(dict.fromkeys(stream_names(query.sql))))
+
+
+def stream_names(sql: str) -> list[str]:
+    """The topics that a SQL text reads as STREAM(topic), in their order."""
+    return [name.strip("`") for name in STREAM.findall(SQL_ASIDE.sub(" ", sql))]
+
+
+def app_faults(app: App, queue: Queue) -> Iterator[str]:
+    """Why this app cannot run on this queue."""
+    yield from _name_faults(app)
+    for topic in app.topics:
+        yield from (f"topic {topic.name}: {fault}" for fault in _topic_faults(topic, queue))
+    for query in app.queries:
+        yield from (f"query {query.name}: {fault}" for fault in _query_faults(query, app))
+    yield from _flow_faults(app)
+    yield from _door_faults(app)
+
+
+def _name_faults(app: App) -> Iterator[str]:
+    if not _QUERY_NAME.fullmatch(app.name):
+        yield f"an app is named by letters, digits, _ and -, not {app.name!r}"
+    for kind, names in (("topic", [t.name for t in app.topics]), ("query", [q.name for q in app.queries])):
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield f"{kind} {name} is declared {names.count(name)} times: names are identity, give each its own"
+
+
+def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
+    if not _TOPIC_NAME.fullmatch(topic.name) or topic.name in (".", ".."):
+        yield "a topic's name has 1 to 249 of letters, digits, '.', '_' and '-'"
+    if topic.name.endswith(DEAD_SUFFIX) or topic.name.startswith("penstock."):
+        yield f"names that end in {DEAD_SUFFIX} or begin with penstock. are Penstock's own"
+    if topic.partitions is not None and not 1 <= topic.partitions <= PARTITIONS_MAX:
+        yield f"partitions is between 1 and {PARTITIONS_MAX}, not {topic.partitions}"
+    guarantee = topic.guarantee or Guarantee()
+    wrong = guarantee.faults()
+    yield from wrong or refusals(guarantee, queue)
+    named = [*topic.key, *topic.identity, *([topic.event_time] if topic.event_time else [])]
+    if topic.schema is None:
+        if topic.identity or topic.event_time:
+            yield "identity and event_time name columns: give a schema"
+        return
+    try:
+        schema = parse_schema(topic.schema)
+    except SchemaError as error:
+        yield f"the schema does not parse: {error}"
+        return
+    columns = {column.name: column for column in schema.columns}
+    for name in dict.fromkeys(named):
+        if name not in columns:
+            yield f"there is no column {name} in the schema{hint(name, columns)}"
+    if topic.event_time in columns and columns[topic.event_time].type.name != "timestamp":
+        yield f"event_time {topic.event_time} must be a TIMESTAMP, not {columns[topic.event_time].type.name.upper()}"
+
+
+def _query_faults(query: Query, app: App) -> Iterator[str]:
+    if not _QUERY_NAME.fullmatch(query.name):
+        yield "a query is named by letters, digits, _ and -"
+    if query.mode not in MODES:
+        yield f"mode is one of {', '.join(MODES)}, not {query.mode!r}"
+    if query.state not in STATES:
+        yield f"state is one of {', '.join(STATES)}, not {query.state!r}"
+    for what, text in (("every", query.every), ("watermark", query.watermark)):
+        if text is not None and not duration_ms(text):
+            yield f"{what} is a duration such as '10 minutes', not {text!r}"
+    if query.every and query.mode == "realtime":
+        yield "every is for micro-batches: leave it out, or say mode='microbatch'"
+    known: dict[str, Any] = {topic.name: topic for topic in app.topics} | {q.writes: q for q in app.queries}
+    reads = with_reads(query).reads
+    if not reads:
+        yield "reads no topic" if query.sql is None else "the SQL text names no STREAM(topic)"
+    for name in reads:
+        if name not in known:
+            yield f"reads the unknown topic {name}{hint(name, known)}"
+        elif (topic := known[name]) is not None and getattr(topic, "schema", None) is None:
+            yield f"reads {name}, which has no schema: declare it with app.topic({name!r}, schema=…)"
+    if query.function is not None:
+        yield from _signature_faults(query.function, len(reads))
+
+
+def _signature_faults(function: Callable[..., Any], reads: int) -> Iterator[str]:
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        yield "must be an ordinary function that returns a DataFrame"
+        return
+    try:
+        inspect.signature(function).bind(*[None] * reads)
+    except TypeError:
+        yield f"must take {reads} DataFrame{'s' if reads != 1 else ''}, one for each topic it reads"
+
+
+def _flow_faults(app: App) -> Iterator[str]:
+    queries = [with_reads(query) for query in app.queries]
+    writers: dict[str, list[str]] = {}
+    for query in queries:
+        writers.setdefault(query.writes, []).append(f"query {query.name}")
+    for ingest in app.ingests:
+        writers.setdefault(ingest.into, []).append("an ingest")
+    for topic, names in writers.items():
+        queries_of = [name for name in names if name.startswith("query")]
+        if len(queries_of) > 1 or (queries_of and len(names) > 1):
+            yield f"topic {topic} has {len(names)} writers ({', '.join(names)}): give each a topic of its own"
+    after = {query.writes: query.reads for query in queries}
+    for topic in after:
+        if (ring := _ring(topic, after)) and min(ring) == topic:
+            yield f"a cycle: {' -> '.join([*ring, ring[0]])}"
+
+
+def _ring(topic: str, after: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The way from a topic back to itself, in the direction of the data; empty if there is none."""
+    ways, seen = [[topic]], {topic}
+    while ways:
+        way = ways.pop()
+        for before in after.get(way[0], ()):
+            if before == topic:
+                return way if way[0] == topic else [topic, *way[:-1]]
+            if before not in seen:
+                seen.add(before)
+                ways.append([before, *way])
+    return []
+
+
+def _door_faults(app: App) -> Iterator[str]:
+    known = {topic.name: topic for topic in app.topics}
+    outputs: dict[str, Any] = known | {query.writes: query for query in app.queries}
+    paths = [ingest.source.path.strip("/") or ingest.into for ingest in app.ingests]
+    for ingest, path in zip(app.ingests, paths, strict=True):
+        if ingest.into not in known:
+            yield f"ingest into the unknown topic {ingest.into}{hint(ingest.into, known)}"
+        if paths.count(path) > 1:
+            yield f"/ingest/{path} is declared {paths.count(path)} times"
+    ats = [delivery.at for delivery in app.deliveries]
+    for delivery in app.deliveries:
+        what = f"delivery {delivery.at}"
+        if delivery.topic not in outputs:
+            yield f"{what}: unknown topic {delivery.topic}{hint(delivery.topic, outputs)}"
+        if not re.fullmatch(r"/live/[A-Za-z0-9._-]+", delivery.at):
+            yield f"{what}: a path looks like /live/NAME"
+        if ats.count(delivery.at) > 1:
+            yield f"{what} is declared {ats.count(delivery.at)} times"
+        if delivery.slow_client not in SLOW_CLIENTS:
+            yield f"{what}: slow_client is one of {', '.join(SLOW_CLIENTS)}, not {delivery.slow_client!r}"
+        if not 1 <= delivery.backlog_max <= BACKLOG_MAX:
+            yield f"{what}: backlog_max is between 1 and {BACKLOG_MAX}, not {delivery.backlog_max}"

@@ -1,0 +1,57 @@
+"""What travels with every event: its identity, who sent it, when; as headers of a record."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ID = "penstock-id"  # given by the sender, or a UUIDv7; a result carries that of the event it came from
+PRODUCER = "penstock-producer"  # who counted `sequence`
+SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a gap is a loss
+TIME = "penstock-time"  # milliseconds since 1970 when the event was accepted; a result carries its event's
+SOURCE = "penstock-source"  # results only: TOPIC/PARTITION/OFFSET of the event
+QUERY = "penstock-query"  # results only: the query that wrote it
+REASON = "penstock-reason"  # dead letters only: why it could not be read
+
+ID_LENGTH_MAX = 256
+DEAD_SUFFIX = ".dead"
+QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by its name
+
+Headers = list[tuple[str, bytes]]
+
+
+class Event(NamedTuple):
+    """An accepted event, ready for the queue."""
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: Headers
+
+
+def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Headers:
+    """The headers of a new event."""
+    return [(ID, id.encode()), (PRODUCER, producer), (SEQUENCE, b"%d" % sequence), (TIME, b"%d" % time_ms)]
+
+
+def dead_topic(topic: str) -> str:
+    """Where the events of `topic` go that do not parse."""
+    return topic + DEAD_SUFFIX
+
+
+def uuid7(time_ms: int, chance: bytes) -> str:
+    """A UUID of version 7 (RFC 9562) from a time and ten random bytes."""
+    low = bytes([chance[2] & 0x3F | 0x80]) + chance[3:10]
+    digits = (time_ms.to_bytes(6, "big") + bytes([chance[0] & 0x0F | 0x70]) + chance[1:2] + low).hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def id_fault(id: str) -> str | None:
+    """Why this text cannot be an event's id, or None."""
+    if not id:
+        return "an id must not be empty"
+    if len(id) > ID_LENGTH_MAX:
+        return f"an id has at most {ID_LENGTH_MAX} characters"
+    if re.search(r"[\x00-\x1f\x7f]", id):
+        return "an id must not have control characters"
+    return None

@@ -1,0 +1,65 @@
+"""Finds the App that a user named: a file or a module, and in it a variable."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from penstock.app import App
+from penstock.errors import ConfigError
+
+_MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
+
+
+def load_app(spec: str) -> App:
+    """The app of 'shop.py', 'shop.py:shop' or 'package.module:shop'; ConfigError if there is not exactly one."""
+    place, _, variable = spec.partition(":")
+    module = _module(place)
+    if variable:
+        found = getattr(module, variable, None)
+        if not isinstance(found, App):
+            raise ConfigError(f"{place} has no App called {variable}")
+        return found
+    apps = {id(value): (name, value) for name, value in vars(module).items() if isinstance(value, App)}
+    if len(apps) == 1:
+        return next(iter(apps.values()))[1]
+    if not apps:
+        raise ConfigError(f"{place} declares no App: write app = penstock.App('name')")
+    names = ", ".join(f"{place}:{name}" for name, _ in apps.values())
+    raise ConfigError(f"{place} declares {len(apps)} Apps: name one of {names}")
+
+
+def _module(place: str) -> ModuleType:
+    path = Path(place)
+    try:
+        if path.suffix != ".py":
+            sys.path.insert(0, str(Path.cwd()))
+            return importlib.import_module(place)
+        if not path.is_file():
+            raise ConfigError(f"there is no file {place}")
+        sys.path.insert(0, str(path.resolve().parent))  # an app may import what lies beside it
+        found = importlib.util.spec_from_file_location(_MODULE_NAME, path)
+        if found is None or found.loader is None:
+            raise ConfigError(f"{place} is no Python file")
+        module = importlib.util.module_from_spec(found)
+        sys.modules[_MODULE_NAME] = module
+        found.loader.exec_module(module)
+        return module
+    except ConfigError:
+        raise
+    except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
+        raise ConfigError(
+            f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}"
+        ) from error
+
+
+def _where(error: Exception, place: str) -> str:
+    trace, line = error.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.endswith(Path(place).name):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"line {line}: " if line else ""

@@ -1,0 +1,211 @@
+"""From an app and a queue to everything that will run, or every reason why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.app import App, Delivery, Query, Topic
+from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, with_reads
+from penstock.errors import ConfigError
+from penstock.event import dead_topic
+from penstock.guarantee import Guarantee, Queue, Setting, duration_ms, plan_settings, weakest
+from penstock.schema import Schema, parse_schema
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """A topic as it will be: declared, or made because something writes it."""
+
+    name: str
+    schema: Schema | None
+    key: tuple[str, ...]
+    event_time: str | None
+    identity: tuple[str, ...]
+    partitions: int
+    guarantee: Guarantee
+    settings: tuple[Setting, ...]
+
+    @property
+    def queue_settings(self) -> dict[str, str]:
+        """Settings the queue is given when the topic is made, but for copies."""
+        return {s.name: s.value for s in self.settings if s.tier == "queue" and s.name != "replication.factor"}
+
+    @property
+    def replicas(self) -> int:
+        return int(self.value("queue", "replication.factor", "1"))
+
+    def settings_of(self, *tiers: str) -> list[Setting]:
+        """The settings that apply in these tiers."""
+        return [s for s in self.settings if s.tier in tiers]
+
+    def value(self, tier: str, name: str, default: str = "") -> str:
+        """One setting that follows from the topic's guarantee."""
+        return next((s.value for s in self.settings if (s.tier, s.name) == (tier, name)), default)
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query as it will run. Its guarantee is that of its output, as strong as its weakest input."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: str
+    function: Callable[..., Any] | None
+    sql: str | None
+    mode: str
+    every_ms: int | None
+    watermark: str | None
+    state: str
+    spark: Mapping[str, str]
+    guarantee: Guarantee
+    commit_every_ms: int
+    from_latest: bool
+
+
+@dataclass(frozen=True)
+class Door:
+    """POST /ingest/<path> puts events into a topic."""
+
+    path: str
+    topic: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way of an event to one delivery, and what holds of all of it."""
+
+    delivery: Delivery
+    links: tuple[str, ...]
+    guarantee: Guarantee
+    weakest_link: str  # empty where all links are alike
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that will run."""
+
+    app: str
+    topics: Mapping[str, TopicPlan]
+    queries: Mapping[str, QueryPlan]
+    doors: Mapping[str, Door]
+    deliveries: Mapping[str, Delivery]
+    paths: tuple[Path, ...]
+
+    def tiers_of(self, topic: str) -> list[str]:
+        """Where a topic's guarantee has consequences."""
+        tiers = ["queue"]
+        tiers += ["ingest"] if any(door.topic == topic for door in self.doors.values()) else []
+        tiers += ["analyze"] if any(query.writes == topic for query in self.queries.values()) else []
+        tiers += ["deliver"] if any(delivery.topic == topic for delivery in self.deliveries.values()) else []
+        return tiers
+
+    @property
+    def read_topics(self) -> list[str]:
+        """Topics that a query reads and that have a schema: each has dead letters."""
+        read = {topic for query in self.queries.values() for topic in query.reads}
+        return [name for name in self.topics if name in read and self.topics[name].schema is not None]
+
+    @property
+    def dead_topics(self) -> dict[str, TopicPlan]:
+        """Where the events go that do not parse; kept as long as what they came from."""
+        return {dead_topic(name): self.topics[name] for name in self.read_topics}
+
+
+def plan_app(app: App, queue: Queue) -> Plan:
+    """The plan of an app on a queue; ConfigError with every fault there is."""
+    faults = list(app_faults(app, queue))
+    if faults:
+        raise ConfigError(*faults)
+    declared = {topic.name: topic for topic in app.topics}
+    queries = {query.name: query for query in map(with_reads, app.queries)}
+    writer = {query.writes: query for query in queries.values()}
+    promised: dict[str, Guarantee] = {}
+
+    def promise(name: str) -> Guarantee:
+        if name not in promised:
+            topic = declared.get(name)
+            if topic is not None and topic.guarantee is not None:
+                promised[name] = topic.guarantee
+            elif name in writer:
+                promised[name] = weakest(*map(promise, writer[name].reads))
+            else:
+                promised[name] = Guarantee()
+        return promised[name]
+
+    topics: dict[str, TopicPlan] = {}
+    for name in [*declared, *(output for output in writer if output not in declared)]:
+        topic = declared.get(name, Topic(name))
+        partitions = topic.partitions
+        if partitions is None:
+            inputs = writer[name].reads if name in writer else ()
+            partitions = max((declared[i].partitions or 1 for i in inputs if i in declared), default=1)
+        topics[name] = TopicPlan(
+            name=name,
+            schema=parse_schema(topic.schema) if topic.schema else None,
+            key=topic.key,
+            event_time=topic.event_time,
+            identity=topic.identity,
+            partitions=partitions,
+            guarantee=promise(name),
+            settings=tuple(plan_settings(promise(name), queue)),
+        )
+    deliveries = {delivery.at: delivery for delivery in app.deliveries}
+    doors = [Door(ingest.source.path.strip("/") or ingest.into, ingest.into) for ingest in app.ingests]
+    return Plan(
+        app=app.name,
+        topics=topics,
+        queries={name: _plan_query(query, topics) for name, query in queries.items()},
+        doors={door.path: door for door in doors},
+        deliveries=deliveries,
+        paths=tuple(_path(delivery, writer, topics) for delivery in deliveries.values()),
+    )
+
+
+def sql_with_views(sql: str, view: Callable[[str], str]) -> str:
+    """The text with each STREAM(topic) replaced by `view(topic)`; comments and strings stay."""
+    parts, position = [], 0
+    for aside in SQL_ASIDE.finditer(sql):
+        parts += [STREAM.sub(lambda m: view(m[1].strip("`")), sql[position : aside.start()]), aside[0]]
+        position = aside.end()
+    return "".join([*parts, STREAM.sub(lambda m: view(m[1].strip("`")), sql[position:])])
+
+
+def _plan_query(query: Query, topics: Mapping[str, TopicPlan]) -> QueryPlan:
+    output = topics[query.writes]
+    return QueryPlan(
+        name=query.name,
+        reads=query.reads,
+        writes=query.writes,
+        function=query.function,
+        sql=query.sql,
+        mode=query.mode,
+        every_ms=duration_ms(query.every) if query.every else None,
+        watermark=query.watermark,
+        state=query.state,
+        spark=query.spark,
+        guarantee=output.guarantee,
+        commit_every_ms=duration_ms(output.value("analyze", "commit.every")) or 0,
+        from_latest=output.value("analyze", "start.from") == "latest",
+    )
+
+
+def _path(delivery: Delivery, writer: Mapping[str, Query], topics: Mapping[str, TopicPlan]) -> Path:
+    links = [delivery.topic]
+    for name in links:
+        if name in writer:
+            links += [before for before in writer[name].reads if before not in links]
+    links.reverse()
+    whole = weakest(*(topics[name].guarantee for name in links))
+    weak = "" if all(topics[name].guarantee == whole for name in links) else _weak_link(links, whole, topics)
+    return Path(delivery, tuple(links), whole, weak)
+
+
+def _weak_link(links: list[str], whole: Guarantee, topics: Mapping[str, TopicPlan]) -> str:
+    """The first link but for which the whole would be stronger; where several are as weak, the first of them."""
+    for name in links:
+        others = [topics[other].guarantee for other in links if other != name]
+        if weakest(*others) != whole:
+            return name
+    return next((name for name in links if topics[name].guarantee == whole), links[0])

@@ -1,0 +1,34 @@
+"""What the supervisor tells its children: one file, written before they start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.guarantee import Queue
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of an app."""
+
+    app: str  # as load_app takes it, with an absolute path
+    data: str  # absolute
+    queue: str  # HOST:PORT[,HOST:PORT…]
+    kind: Queue
+    edge: EdgeConfig
+    analyze: AnalyzeConfig
+
+
+def write_spec(spec: RunSpec, path: Path) -> None:
+    """Save a spec where only its owner can read it: it may hold a token."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_bytes(msgspec.json.encode(spec))
+
+
+def read_spec(path: Path) -> RunSpec:
+    """The spec at `path`."""
+    return msgspec.json.decode(path.read_bytes(), type=RunSpec)

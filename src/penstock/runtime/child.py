@@ -1,0 +1,138 @@
+"""One child process of the supervisor: its lines, its end, and its start again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.lifeline import CHILD_VARIABLE
+from penstock.runtime.restarts import Restarts
+
+LOG_BYTES_MAX = 8 * 1024 * 1024
+STOP_DEADLINE_S = 20.0
+WRONG_CONFIGURATION = 2
+_LINE_BYTES_MAX = 1024 * 1024
+_SETTLING_S = 5.0  # what the last run's children held (ports, locks) is free by then
+
+Say = Callable[[str, str], None]
+
+
+class Child:
+    """Started by `start`, kept alive by `keep`, ended by `stop`."""
+
+    def __init__(self, name: str, command: Sequence[str], folder: Path, say: Say) -> None:
+        self.name = name
+        self.is_ready = asyncio.Event()
+        self.ready_words = ""
+        self._command = command
+        self._log = folder / f"{name}.log"
+        self._say = say
+        self._process: Process | None = None
+        self._readers: list[asyncio.Task[None]] = []
+        self._last_words: deque[str] = deque(maxlen=20)
+        self._is_stopping = False
+        self._was_ready = False
+
+    async def keep(self, may_run: Callable[[], Awaitable[None]] | None = None) -> list[str]:
+        """Run it, and start it again whenever it ends, until `stop`; or return why its configuration is wrong."""
+        restarts, loop = Restarts(), asyncio.get_running_loop()
+        began = loop.time()
+        while not self._is_stopping:
+            if may_run is not None:
+                await may_run()
+            started = loop.time()
+            status = await self._run_once()
+            if self._is_stopping:
+                break
+            if status == WRONG_CONFIGURATION and not self._was_ready and loop.time() - began > _SETTLING_S:
+                return [line.removeprefix("penstock: ") for line in self._last_words]
+            delay_ms = restarts.next_delay_ms(int((loop.time() - started) * 1000))
+            if self._was_ready or status != WRONG_CONFIGURATION:
+                self._say(self.name, f"{_ending(status)}; starts again (log: {self._log})")
+            await asyncio.sleep(delay_ms / 1000)
+        return []
+
+    async def _run_once(self) -> int:
+        self.is_ready.clear()
+        self._last_words.clear()
+        environ = {**os.environ, CHILD_VARIABLE: self.name, "PYTHONUNBUFFERED": "1"}
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environ, limit=_LINE_BYTES_MAX
+        )
+        if self._is_stopping:
+            self._process.terminate()
+        self._readers = [asyncio.create_task(self._read_words()), asyncio.create_task(self._read_log())]
+        status = await self._process.wait()
+        # A grandchild may hold the pipes a moment longer than the child.
+        await asyncio.wait(self._readers, timeout=1.0)
+        for reader in self._readers:
+            reader.cancel()
+        self.is_ready.clear()
+        return status
+
+    async def _read_words(self) -> None:
+        async for line in _lines(self._process.stdout if self._process else None):
+            if line == "ready" or line.startswith("ready "):
+                self.ready_words = line.removeprefix("ready").strip()
+                self._was_ready = True
+                self.is_ready.set()
+                self._say(self.name, line)
+            elif line:
+                self._say(self.name, line)
+
+    async def _read_log(self) -> None:
+        async for line in _lines(self._process.stderr if self._process else None):
+            self._last_words.append(line)
+            self._write_log(line)
+
+    def _write_log(self, line: str) -> None:
+        with suppress(OSError):  # a full disk must not stop the supervisor
+            if self._log.exists() and self._log.stat().st_size > LOG_BYTES_MAX:
+                os.replace(self._log, self._log.with_suffix(".log.1"))
+            with self._log.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    async def stop(self) -> None:
+        """Ask it to end, then make it."""
+        self._is_stopping = True
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_DEADLINE_S)
+        except TimeoutError:
+            self._say(self.name, f"did not end within {STOP_DEADLINE_S:.0f} s: killed")
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _lines(stream: asyncio.StreamReader | None) -> AsyncIterator[str]:
+    while stream is not None:
+        try:
+            line = await stream.readline()
+        except ValueError:
+            continue  # longer than any line that makes sense: skipped by the reader itself
+        if not line:
+            return
+        yield line.decode("utf-8", "replace").rstrip("\n")
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    with suppress(ValueError):
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"was ended by signal {-status}"

@@ -1,0 +1,213 @@
+"""`penstock run`: starts broker, edge and analyze, watches them, and starts again what ends."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from penstock.app import App
+from penstock.client.topics import look_at_queue, provide_topics, wanted_topics
+from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
+from penstock.errors import ConfigError, PenstockError
+from penstock.guarantee import Queue
+from penstock.lifeline import CHILD_VARIABLE
+from penstock.loading import load_app
+from penstock.plan import Plan, plan_app
+from penstock.run_spec import RunSpec, write_spec
+from penstock.runtime.child import Child
+from penstock.runtime.plan_text import plan_lines, queue_words
+from penstock.runtime.server import parse_address, refuse_exposure
+
+Say = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How an app is run: everything but the app."""
+
+    data: str = ".penstock"
+    queue: str = ""  # addresses of a queue that runs already; empty: our own broker, started with the app
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
+    edge: EdgeConfig = field(default_factory=EdgeConfig)
+    analyze: AnalyzeConfig = field(default_factory=AnalyzeConfig)
+
+
+def run(app: App, *, data: str = ".penstock", port: int | None = None, queue: str = "") -> int:
+    """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`."""
+    if os.environ.get(CHILD_VARIABLE):
+        raise ConfigError("penstock.run was called while the app was loaded: put it under if __name__ == '__main__'")
+    main = sys.modules["__main__"]
+    names = [name for name, value in vars(main).items() if value is app]
+    file = getattr(main, "__file__", None)
+    if file is None or not names:
+        raise ConfigError("penstock.run needs an App that is a global of a script: its processes import it from there")
+    edge = EdgeConfig() if port is None else replace(EdgeConfig(), listen=f"127.0.0.1:{port}")
+    return supervise(f"{file}:{names[0]}", RunOptions(data=data, queue=queue, edge=edge), print_line)
+
+
+def print_line(who: str, text: str) -> None:
+    """One line of a run; what is not of a tier stands at the margin."""
+    sys.stdout.write(f"{who:<8} {text}\n" if who else f"{text}\n")
+    sys.stdout.flush()
+
+
+def supervise(spec: str, options: RunOptions, say: Say) -> int:
+    """Run the app that `spec` names until SIGINT or SIGTERM; ConfigError if it cannot be."""
+    app = load_app(spec)
+    kind = look_at_queue(options.queue) if options.queue else Queue()
+    plan = plan_app(app, kind)
+    data = Path(options.data).absolute()
+    _refuse_edge(options.edge)
+    lock = _lock(data)
+    try:
+        options = replace(options, data=str(data), edge=replace(options.edge, listen=_settled(options.edge.listen)))
+        queue = options.queue or _settled(options.broker.listen)
+        place, colon, variable = spec.partition(":")
+        absolute = str(Path(place).absolute()) if place.endswith(".py") else place
+        write_spec(
+            RunSpec(
+                app=absolute + colon + variable,
+                data=str(data),
+                queue=queue,
+                kind=kind,
+                edge=options.edge,
+                analyze=options.analyze,
+            ),
+            data / "run" / "spec.json",
+        )
+        say("", f"{plan.app} on {queue_words(kind.kind, queue)}, data in {options.data}")
+        for line in plan_lines(plan):
+            say("", f"  {line}")
+        return asyncio.run(_Supervisor(plan, options, queue, data, say).run())
+    finally:
+        os.close(lock)
+
+
+class _Supervisor:
+    """The life of one run."""
+
+    def __init__(self, plan: Plan, options: RunOptions, queue: str, data: Path, say: Say) -> None:
+        self._plan = plan
+        self._options = options
+        self._queue = queue
+        self._data = data
+        self._say = say
+        self._topics_made = False
+        self._making = asyncio.Lock()
+        logs = data / "logs"
+        logs.mkdir(exist_ok=True)
+        python = [sys.executable, "-m"]
+        spec = str(data / "run" / "spec.json")
+        self._children = {
+            "broker": Child("broker", self._broker_command(), logs, say),
+            "edge": Child("edge", [*python, "penstock.runtime.edge", spec], logs, say),
+            "analyze": Child("analyze", [*python, "penstock.analyze", spec], logs, say),
+        }
+        if options.queue:
+            del self._children["broker"]
+        if not plan.queries:
+            del self._children["analyze"]
+
+    def _broker_command(self) -> list[str]:
+        data = str(self._data / "queue")
+        return [sys.executable, "-m", "penstock", "broker", "--data", data, "--listen", self._queue]
+
+    async def run(self) -> int:
+        """Keep all children until a signal comes, or one of them cannot be."""
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        keepers = {name: asyncio.create_task(self._keep(name)) for name in self._children}
+        ready = asyncio.create_task(self._announce())
+        stopped = asyncio.create_task(stop.wait())
+        faults: list[str] = []
+        try:
+            done, _ = await asyncio.wait({stopped, *keepers.values()}, return_when=asyncio.FIRST_COMPLETED)
+            for keeper in done - {stopped}:
+                faults += keeper.result()  # type: ignore[arg-type]  # only keepers are left, and they tell faults
+        finally:
+            ready.cancel()
+            for name in ("edge", "analyze", "broker"):
+                if name in self._children:
+                    await self._children[name].stop()
+            for keeper in keepers.values():
+                keeper.cancel()
+            await asyncio.gather(*keepers.values(), ready, return_exceptions=True)
+        if faults:
+            raise ConfigError(*faults)
+        self._say("", "stopped")
+        return 0
+
+    async def _keep(self, name: str) -> list[str]:
+        try:
+            return await self._children[name].keep(None if name == "broker" else self._provide)
+        except ConfigError as wrong:
+            return list(wrong.faults)
+
+    async def _provide(self) -> None:
+        """The queue is there, and so are the topics: before that neither edge nor analyze has anything to do."""
+        if "broker" in self._children:
+            await self._children["broker"].is_ready.wait()
+        while not self._topics_made:
+            try:
+                async with self._making:
+                    if not self._topics_made:
+                        await asyncio.to_thread(provide_topics, self._queue, list(wanted_topics(self._plan)))
+                        self._topics_made = True
+            except ConfigError:
+                raise
+            except PenstockError as away:
+                self._say("", f"{away}; trying again")
+                await asyncio.sleep(1.0)
+
+    async def _announce(self) -> None:
+        for child in self._children.values():
+            await child.is_ready.wait()
+        self._say("", f"ready http://{self._options.edge.listen}")
+
+
+def _lock(data: Path) -> int:
+    """Only one run writes to a folder."""
+    folder = data / "run"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"--data {data} cannot be written to ({error.strerror})") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise ConfigError(f"another penstock run uses {data}: stop it, or give another --data") from None
+    return lock
+
+
+def _settled(listen: str) -> str:
+    """The address with a port that stays the same however often a child starts again."""
+    host, port = parse_address("listen", listen)
+    if port:
+        return listen
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        port = probe.getsockname()[1]
+    return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
+
+
+def _refuse_edge(edge: EdgeConfig) -> None:
+    host, _ = parse_address("edge.listen", edge.listen)
+    if not edge.token:
+        try:
+            refuse_exposure("edge.listen", host, edge.insecure)
+        except ConfigError:
+            raise ConfigError(
+                f"edge.listen {host} can be reached from other machines: give a token with PENSTOCK_EDGE_TOKEN, listen "
+                "on 127.0.0.1, or give --insecure if the network is trusted"
+            ) from None

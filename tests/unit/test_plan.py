@@ -1,0 +1,165 @@
+"""An app becomes a plan, or every reason why it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock import App, Guarantee, sources
+from penstock.app_checks import stream_names
+from penstock.errors import ConfigError
+from penstock.guarantee import Queue
+from penstock.plan import Plan, plan_app, sql_with_views
+from penstock.runtime.plan_text import plan_json, plan_lines
+
+SCHEMA = "id STRING, card STRING, amount DOUBLE, at TIMESTAMP"
+
+
+def shop() -> App:
+    app = App("shop")
+    purchases = app.topic("purchases", schema=SCHEMA, key="card", event_time="at", identity=["id"], partitions=2)
+    app.ingest(sources.Http("/buy"), into=purchases)
+
+    @app.query(reads=purchases, writes="decisions")
+    def decide(purchases: Any) -> Any:
+        return purchases
+
+    app.sql("spend", "SELECT card, sum(amount) AS spent FROM STREAM(purchases) GROUP BY card")
+    app.deliver("decisions")
+    return app
+
+
+def planned(app: App) -> Plan:
+    return plan_app(app, Queue())
+
+
+def faults(app: App) -> list[str]:
+    with pytest.raises(ConfigError) as refused:
+        planned(app)
+    return list(refused.value.faults)
+
+
+def test_a_declaration_does_nothing_and_stays_what_it_was() -> None:
+    """The query function is an ordinary function."""
+    app = App("a")
+
+    @app.query(reads="t", writes="u")
+    def double(n: int) -> int:
+        return 2 * n
+
+    assert double(2) == 4
+    assert not app.topics
+
+
+def test_what_is_written_becomes_a_topic_like_what_it_is_made_from() -> None:
+    """As many partitions, and the weakest guarantee of its inputs."""
+    app = shop()
+    weak = Guarantee(loss="some", delivery="at-most-once")
+    app.topic("clicks", schema="id STRING", guarantee=weak, partitions=3)
+    app.query(reads=["purchases", "clicks"], writes="both", name="both")(lambda a, b: a)
+    app.deliver("both")
+    plan = planned(app)
+    assert plan.topics["decisions"].partitions == 2
+    assert (plan.topics["both"].partitions, plan.topics["both"].guarantee.loss) == (3, "some")
+    assert plan.queries["both"].from_latest
+    decisions, both = plan.paths
+    assert (decisions.links, decisions.weakest_link) == (("purchases", "decisions"), "")
+    assert (both.guarantee.delivery, both.weakest_link) == ("at-most-once", "clicks")
+    assert plan.read_topics == ["purchases", "clicks"]
+    assert list(plan.dead_topics) == ["purchases.dead", "clicks.dead"]
+
+
+def test_a_path_names_the_link_that_weakens_it() -> None:
+    """Also where the output promises less than its input."""
+    app = shop()
+    app.topic("decisions", guarantee=Guarantee(loss="some"))
+    (path,) = planned(app).paths
+    assert (path.guarantee.loss, path.weakest_link) == ("some", "decisions")
+
+
+def test_all_faults_are_named_at_once() -> None:
+    """Whoever must mend them wants the list, not the first."""
+    app = App("no good")
+    app.topic("t", schema="id STRNG")
+    app.topic("u", schema="id STRING", key="idd", event_time="id", partitions=0, identity="nr")
+    app.topic("u")
+    app.topic("x.dead")
+    app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
+    app.query(reads="purchase", writes="v", name="q2")(lambda x: x)
+    app.sql("empty", "SELECT 1")
+    app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
+    app.ingest(sources.Http(), into="w")
+    told = "\n".join(faults(app))
+    for words in (
+        "not 'no good'",
+        "topic t: the schema does not parse: column id",
+        "no column idd in the schema, did you mean id?",
+        "no column nr",
+        "event_time id must be a TIMESTAMP",
+        "partitions is between 1 and 1000, not 0",
+        "topic u is declared 2 times",
+        "x.dead: names that end in .dead",
+        "query q1: mode is one of auto, realtime, microbatch",
+        "every is a duration",
+        "state is one of disk, memory",
+        "must take 1 DataFrame",
+        "query q2: reads the unknown topic purchase",
+        "topic v has 2 writers (query q1, query q2)",
+        "the SQL text names no STREAM(topic)",
+        "unknown topic nope",
+        "a path looks like /live/NAME",
+        "slow_client is one of",
+        "backlog_max is between",
+        "ingest into the unknown topic w",
+    ):
+        assert words in told
+
+
+def test_a_cycle_is_named_once() -> None:
+    """In the direction of the data."""
+    app = App("a")
+    for name in ("x", "y", "z"):
+        app.topic(name, schema="id STRING")
+    for source, target in (("x", "y"), ("y", "z"), ("z", "x")):
+        app.query(reads=source, writes=target, name=f"{source}{target}")(lambda df: df)
+    assert [fault for fault in faults(app) if "cycle" in fault] == ["a cycle: x -> y -> z -> x"]
+
+
+def test_a_query_must_be_an_ordinary_function() -> None:
+    """Neither coroutine nor generator."""
+    app = shop()
+
+    @app.query(reads="purchases", writes="a")
+    async def later(df: Any) -> Any: ...
+
+    @app.query(reads="purchases", writes="b")
+    def many(df: Any) -> Any:
+        yield df
+
+    assert len([fault for fault in faults(app) if "ordinary function" in fault]) == 2
+
+
+def test_streams_are_found_in_sql_but_not_in_its_strings_and_comments() -> None:
+    """STREAM(topic) names what a text reads."""
+    sql = "SELECT 'STREAM(no)' FROM stream ( `a.b` ) x JOIN STREAM(c-d) -- STREAM(never)\n/* STREAM(nor) */"
+    assert stream_names(sql) == ["a.b", "c-d"]
+    seen = sql_with_views(sql, lambda topic: f"<{topic}>")
+    assert "<a.b>" in seen
+    assert "<c-d>" in seen
+    assert "'STREAM(no)'" in seen
+
+
+def test_the_plan_is_told_with_every_reason() -> None:
+    """To people and to programs, and only what has consequences."""
+    plan = planned(shop())
+    lines = list(plan_lines(plan, reasons=True))
+    assert any("penstock.durability = disk: nothing acknowledged may be lost" in line for line in lines)
+    assert "ingest   POST /ingest/buy -> purchases" in lines
+    told = plan_json(plan)
+    tiers = {topic["name"]: {s["tier"] for s in topic["settings"]} for topic in told["topics"]}
+    assert tiers == {
+        "purchases": {"queue", "ingest"},
+        "decisions": {"queue", "analyze", "deliver"},
+        "spend": {"queue", "analyze"},
+    }
