@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -67,21 +67,38 @@ class Schema:
     def _decoder(self) -> msgspec.json.Decoder[Any]:
         return msgspec.json.Decoder(_struct("Event", self.columns))
 
+    def decode(self, value: bytes | memoryview) -> Any:
+        """The event as a struct, for `texts`; ValueError says why this JSON text is none, naming the field."""
+        try:
+            return self._decoder.decode(value)
+        except msgspec.ValidationError as wrong:
+            raise ValueError(_in_words(str(wrong))) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+            raise ValueError(f"not JSON: {wrong}") from None
+        except RecursionError:
+            raise ValueError("not JSON that can be read: nested too deeply") from None
+
     def fault(self, value: bytes | memoryview) -> str | None:
         """Why this JSON text is no event of the schema, naming the field; None if it is one."""
         try:
-            self._decoder.decode(value)
-        except msgspec.ValidationError as wrong:
-            return _in_words(str(wrong))
-        except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
-            return f"not JSON: {wrong}"
+            self.decode(value)
+        except ValueError as wrong:
+            return str(wrong)
         return None
+
+    def texts(self, names: tuple[str, ...]) -> Callable[[Any], list[str | None]]:
+        """What gives the text of these columns of a decoded event; None where one is absent or null."""
+        attributes = [_attribute(self.names.index(name)) for name in names]
+
+        def pick(event: Any) -> list[str | None]:
+            found = [getattr(event, attribute) for attribute in attributes]
+            return [None if part is None or part is msgspec.UNSET else json_text(part) for part in found]
+
+        return pick
 
     def pick(self, value: bytes | memoryview, names: tuple[str, ...]) -> list[str | None]:
         """The text of these columns in an event that has no fault; None where one is absent or null."""
-        event = self._decoder.decode(value)
-        found = (getattr(event, _attribute(self.names.index(name))) for name in names)
-        return [None if part is None or part is msgspec.UNSET else _text(part) for part in found]
+        return self.texts(names)(self._decoder.decode(value))
 
 
 def parse_schema(ddl: str) -> Schema:
@@ -243,7 +260,8 @@ def _python_type(kind: Type) -> Any:
     return plain[kind.name]
 
 
-def _text(part: Any) -> str:
+def json_text(part: Any) -> str:
+    """A value of a JSON text as a key or an id shows it: a string without its quotes, the rest as JSON."""
     if isinstance(part, str):
         return part
     return msgspec.json.encode(part).decode().strip('"')
