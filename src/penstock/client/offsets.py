@@ -1,0 +1,107 @@
+"""What the queue holds: the partitions of a topic and their offsets, asked without blocking the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+from penstock.errors import PenstockError
+
+Answer = TypeVar("Answer")
+Place = tuple[str, int]  # topic and partition
+EARLIEST, LATEST = "earliest", "latest"
+
+_ANSWER_S = 5.0
+_RETRY_S, _RETRY_S_MAX = 0.05, 1.0
+_GONE = "UNKNOWN_TOPIC_OR_PART"
+
+
+class NoSuchTopicError(PenstockError):
+    """The queue has no topic of that name."""
+
+
+class Offsets:
+    """Asks the queue about offsets; an outage is waited for, the caller sets the deadline."""
+
+    def __init__(self, queue: str) -> None:
+        self._kinds: Any = importlib.import_module("confluent_kafka.admin")
+        self._client: Any = self._kinds.AdminClient(client_settings(queue))
+
+    async def partitions(self, topic: str) -> list[int]:
+        """The partitions of a topic; NoSuchTopicError if there is none."""
+        from confluent_kafka import TopicCollection
+
+        async def ask() -> list[int]:
+            asked = self._client.describe_topics(TopicCollection([topic]), request_timeout=_ANSWER_S)
+            found = await asyncio.wrap_future(asked[topic])
+            return sorted(partition.id for partition in found.partitions)
+
+        return await self._until_answered(topic, ask)
+
+    async def at(self, where: str | int, places: Iterable[Place]) -> dict[Place, int]:
+        """Offsets at EARLIEST, LATEST or a time in ms; where nothing is as young as that, the end."""
+        from confluent_kafka import TopicPartition
+
+        asked = {TopicPartition(*place): place for place in places}
+        spec = self._kinds.OffsetSpec
+        kind = spec.for_timestamp(where) if isinstance(where, int) else getattr(spec, where)()
+
+        async def ask() -> dict[Place, int]:
+            # The same isolation as the readers have: an offset they cannot reach is no end.
+            futures = self._client.list_offsets(
+                dict.fromkeys(asked, kind),
+                isolation_level=importlib.import_module("confluent_kafka").IsolationLevel.READ_COMMITTED,
+                request_timeout=_ANSWER_S,
+            )
+            answers = await asyncio.gather(*map(asyncio.wrap_future, futures.values()))
+            return {asked[place]: int(answer.offset) for place, answer in zip(futures, answers, strict=True)}
+
+        if not asked:
+            return {}
+        found = await self._until_answered(next(iter(asked.values()))[0], ask)
+        beyond = [place for place, offset in found.items() if offset < 0]
+        return {**found, **(await self.at(LATEST, beyond))} if beyond else found
+
+    async def _until_answered(self, topic: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        wait_s = _RETRY_S
+        while True:
+            try:
+                return await ask()
+            except importlib.import_module("confluent_kafka").KafkaException as error:
+                if error.args[0].name() == _GONE:
+                    raise NoSuchTopicError(f"the queue has no topic {topic}") from None
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _RETRY_S_MAX)
+
+
+def client_settings(queue: str) -> dict[str, Any]:
+    """What every client of ours has in common: it comes back quickly after an outage, and logs nothing by itself."""
+    return {
+        "bootstrap.servers": queue,
+        "client.id": "penstock",
+        "log_level": 0,
+        "error_cb": _ignore,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 500,
+    }
+
+
+def reader_settings(queue: str, *, buffered_kib: int) -> dict[str, Any]:
+    """A consumer of assigned partitions: no group, nothing committed, no jump that nobody decided."""
+    return client_settings(queue) | {
+        "group.id": "penstock-reader",  # the library wants one
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "fetch.wait.max.ms": 100,  # a partition added meanwhile waits for the fetch under way
+        "fetch.error.backoff.ms": 50,
+        "queued.min.messages": 10_000,
+        "queued.max.messages.kbytes": buffered_kib,
+    }
+
+
+def _ignore(_: object) -> None:
+    """Troubles of a connection are seen by whoever waits for it."""
