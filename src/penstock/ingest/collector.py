@@ -1,0 +1,115 @@
+"""Stamps admitted events, hands them to the queue and keeps count of what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from penstock.client.producer import EventProducer
+from penstock.config import EdgeConfig
+from penstock.errors import PenstockError
+from penstock.event import Headers
+from penstock.ingest.admission import Admission
+from penstock.ingest.counters import Counters
+from penstock.ingest.room import Room
+from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
+from penstock.plan import Plan
+
+
+class Ready(NamedTuple):
+    """An event that may be stored."""
+
+    value: bytes
+    key: bytes | None
+    id: str
+    headers: Headers | None = None
+
+
+class Storing:
+    """Events handed to the queue together; `done` when the fate of each is known."""
+
+    __slots__ = ("done", "failed", "left", "offset", "partition")
+
+    def __init__(self, count: int, done: asyncio.Future[None]) -> None:
+        self.left = count
+        self.done = done
+        self.failed: dict[int, str] = {}
+        self.partition = -1
+        self.offset = -1
+
+    def on_report(self, number: int, error: Any, message: Any) -> None:
+        """What became of event `number`."""
+        if error is not None:
+            self.failed[number] = error.str()
+        elif not number:
+            self.partition, self.offset = message.partition(), message.offset()
+        self.left -= 1
+        if not self.left and not self.done.done():
+            self.done.set_result(None)
+
+
+class Collector:
+    """The doors of one edge: what each admits, what is under way, what was counted."""
+
+    def __init__(self, plan: Plan, config: EdgeConfig, producer: EventProducer) -> None:
+        self.plan = plan
+        self.config = config
+        self.room = Room(config.inflight_bytes_max)
+        self.counters = Counters()
+        self.admissions = {
+            door.path: Admission(plan.topics[door.topic], config.event_bytes_max) for door in plan.doors.values()
+        }
+        self.stamps = Stamps(fresh_ids(1)[0])
+        self._producer = producer
+        self._loop = asyncio.get_running_loop()
+
+    def drops(self, topic: str) -> bool:
+        """Whether the topic's guarantee lets events go under overload."""
+        return self.plan.topics[topic].value("ingest", "overload") == "drop"
+
+    def store(self, topic: str, events: list[Ready]) -> Storing:
+        """Hand events to the queue, in their order."""
+        storing = Storing(len(events), self._loop.create_future())
+        moment_ms = now_ms()
+        for number, event in enumerate(events):
+            report = partial(storing.on_report, number)
+            fault = self.hand_over(topic, event, moment_ms, report)
+            if fault is not None:
+                storing.failed.update(dict.fromkeys(range(number, len(events)), fault))
+                storing.left -= len(events) - number - 1
+                storing.on_report(number, _Refusal(fault), None)
+                break
+        return storing
+
+    def hand_over(self, topic: str, event: Ready, moment_ms: int, report: Callable[[Any, Any], None]) -> str | None:
+        """Hand one event to the queue; why it was not taken, or None."""
+        headers = self.stamps.headers(topic, event.id, moment_ms)
+        if event.headers:
+            headers += event.headers
+        try:
+            self._producer.send(topic, event.value, event.key, headers, report)
+        except PenstockError as error:
+            return str(error)
+        self.stamps.used(topic)
+        return None
+
+
+class _Refusal(NamedTuple):
+    reason: str
+
+    def str(self) -> str:
+        return self.reason
+
+
+def fresh_ids(count: int) -> list[str]:
+    """New ids for events that came without."""
+    return new_ids(count, now_ms(), os.urandom(count * CHANCE_BYTES))
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

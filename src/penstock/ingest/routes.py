@@ -1,0 +1,128 @@
+"""POST /ingest/<path>: from a request to stored events and the answer."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.routing import BaseRoute, Route
+
+from penstock.ingest import answers
+from penstock.ingest.admission import Admission, RefusedError
+from penstock.ingest.answers import Answer
+from penstock.ingest.asgi import GoneError, LateError, Receive, Scope, Send, header, next_chunk, reply
+from penstock.ingest.bodies import BadBodyError, read_events
+from penstock.ingest.collector import Collector, Ready, fresh_ids
+from penstock.ingest.forms import ACCEPTED, Form, form_of
+from penstock.ingest.room import EVENT_OVERHEAD_BYTES
+
+PREFIX = "/ingest/"
+
+
+def ingest_routes(collector: Collector) -> list[BaseRoute]:
+    """The doors of a plan, for the edge's port."""
+    return [Route(PREFIX + "{path:path}", endpoint=IngestDoors(collector))]
+
+
+class IngestDoors:
+    """Every door of an edge; an ASGI application, since a request object an event costs more than the event."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._counters = collector.counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(scope, receive)
+        except GoneError:
+            self._counters.refused["gone"] += 1
+            return
+        except LateError:
+            self._counters.refused["late"] += 1
+            answer = answers.too_late()
+        await reply(send, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+        path = scope["path"][len(PREFIX) :]
+        admission = self._collector.admissions.get(path)
+        if admission is None:
+            return self._refuse("unknown_path", answers.unknown_path(path, self._collector.admissions))
+        if scope["method"] != "POST":
+            return self._refuse("method", answers.wrong_method(scope["method"], "POST"))
+        content_type = header(scope, b"content-type").decode("latin-1")
+        form = form_of(content_type, bool(header(scope, b"ce-specversion")))
+        encoding = header(scope, b"content-encoding")
+        if form is None or encoding not in (b"", b"identity"):
+            said = content_type if form is None else f"{content_type} as {encoding.decode('latin-1')}"
+            return self._refuse("type", answers.wrong_type(said, ACCEPTED))
+        if form is Form.LINES:
+            return self._refuse("type", answers.wrong_type(content_type, ACCEPTED))
+        return await self._take_whole(scope, receive, admission, form)
+
+    def _refuse(self, reason: str, answer: Answer) -> Answer:
+        self._counters.refused[reason] += 1
+        return answer
+
+    async def _take_whole(self, scope: Scope, receive: Receive, admission: Admission, form: Form) -> Answer:
+        """A body that is taken as a whole: all of its events are admitted before one is stored."""
+        room, held = self._collector.room, 0
+        body = bytearray()
+        try:
+            more = True
+            while more:
+                chunk, more = await next_chunk(scope, receive)
+                if len(body) + len(chunk) > self._collector.config.body_bytes_max:
+                    return self._refuse("size", self._too_large())
+                if not room.take(len(chunk)):
+                    return self._overloaded(admission.topic)
+                held += len(chunk)
+                body += chunk
+            began = time.perf_counter()
+            try:
+                events = self._admit(scope, bytes(body), admission, form)
+            except BadBodyError as wrong:
+                return self._refuse("event", answers.bad_event(wrong.reason, wrong.event, wrong.status))
+            overhead = EVENT_OVERHEAD_BYTES * len(events)
+            if not room.take(overhead):
+                return self._overloaded(admission.topic)
+            held += overhead
+            return await self._store(admission.topic, events, began)
+        finally:
+            room.give(held)
+
+    def _admit(self, scope: Scope, body: bytes, admission: Admission, form: Form) -> list[Ready]:
+        incoming, listed = read_events(form, body, scope["headers"], self._collector.config.events_max_body)
+        ready = []
+        for number, event in enumerate(incoming):
+            try:
+                key, identity = admission.admit(event.value)
+            except RefusedError as wrong:
+                raise BadBodyError(str(wrong), number if listed else None) from None
+            ready.append(Ready(event.value, key, identity or event.id or "", event.headers))
+        if not ready[0].id:  # none has one, then: they are all of one form
+            ready = [event._replace(id=id) for event, id in zip(ready, fresh_ids(len(ready)), strict=True)]
+        return ready
+
+    async def _store(self, topic: str, events: list[Ready], began: float) -> Answer:
+        storing = self._collector.store(topic, events)
+        await storing.done
+        self._counters.store.add((time.perf_counter() - began) * 1000)
+        self._counters.accepted[topic] += len(events) - len(storing.failed)
+        if not storing.failed:
+            self._counters.accepted_bytes[topic] += sum(len(event.value) for event in events)
+            return answers.accepted([event.id for event in events])
+        self._counters.unstored[topic] += len(storing.failed)
+        return answers.not_stored(
+            next(iter(storing.failed.values())),
+            [event.id for number, event in enumerate(events) if number not in storing.failed],
+            [event.id for number, event in enumerate(events) if number in storing.failed],
+        )
+
+    def _overloaded(self, topic: str) -> Answer:
+        return self._refuse(
+            "overload", answers.overloaded(self._collector.drops(topic), "too many events wait for the queue")
+        )
+
+    def _too_large(self) -> Answer:
+        return answers.too_large(
+            f"a body that is taken as a whole has at most {self._collector.config.body_bytes_max} bytes: send NDJSON"
+        )

@@ -1,0 +1,39 @@
+"""What an edge adds to an event: id, producer, sequence, time, as headers. Pure: chance and time are arguments."""
+
+from __future__ import annotations
+
+from penstock.event import ID, PRODUCER, SEQUENCE, TIME, Headers
+
+CHANCE_BYTES = 10  # for each id
+
+
+def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
+    """UUIDs of version 7 (RFC 9562) from a time and CHANCE_BYTES random bytes each."""
+    moment = f"{time_ms:012x}"
+    head = f"{moment[:8]}-{moment[8:]}-7"
+    digits = chance.hex()
+    return [
+        f"{head}{digits[at : at + 3]}-{'89ab'[int(digits[at + 3], 16) & 3]}{digits[at + 4 : at + 7]}-"
+        f"{digits[at + 7 : at + 19]}"
+        for at in range(0, count * 2 * CHANCE_BYTES, 2 * CHANCE_BYTES)
+    ]
+
+
+class Stamps:
+    """Counts the events of each topic for one start of an edge. A number is used only if its event was handed over."""
+
+    def __init__(self, producer: str) -> None:
+        self.producer = producer
+        self._producer_header = (PRODUCER, producer.encode())
+        self._next: dict[str, int] = {}
+
+    def headers(self, topic: str, id: str, time_ms: int) -> Headers:
+        """The headers of the next event of a topic; `used` makes the number final."""
+        sequence = self._next.get(topic, 0)
+        return [
+            (ID, id.encode()), self._producer_header, (SEQUENCE, b"%d" % sequence), (TIME, b"%d" % time_ms)
+        ]  # fmt: skip
+
+    def used(self, topic: str) -> None:
+        """The event with the last headers was handed over."""
+        self._next[topic] = self._next.get(topic, 0) + 1

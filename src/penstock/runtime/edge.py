@@ -1,0 +1,90 @@
+"""The process `edge`: the doors in and out on one port. Started by the supervisor with the path of a run's spec."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+from starlette.applications import Starlette
+
+from penstock.client.producer import EventProducer
+from penstock.errors import ConfigError
+from penstock.ingest.collector import Collector
+from penstock.ingest.routes import ingest_routes
+from penstock.lifeline import die_with_parent
+from penstock.loading import load_app
+from penstock.plan import Plan, plan_app
+from penstock.run_spec import RunSpec, read_spec
+from penstock.runtime.edge_guard import Gate, Guard
+from penstock.runtime.edge_operator import operator_routes
+from penstock.runtime.edge_server import edge_server, listening_socket
+from penstock.runtime.logs import log_line
+from penstock.runtime.server import parse_address
+
+WRONG_CONFIGURATION = 2
+BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
+
+
+def main() -> int:
+    """Serve until SIGTERM."""
+    die_with_parent()
+    try:
+        spec = read_spec(Path(sys.argv[1]))
+        plan = plan_app(load_app(spec.app), spec.kind)
+        uvloop.run(serve(spec, plan))
+    except ConfigError as wrong:
+        for fault in wrong.faults:
+            sys.stderr.write(f"penstock: {fault}\n")
+        return WRONG_CONFIGURATION
+    return 0
+
+
+async def serve(spec: RunSpec, plan: Plan) -> None:
+    """The life of an edge."""
+    host, port = parse_address("edge.listen", spec.edge.listen)
+    _raise_handles()
+    producer = EventProducer(
+        spec.queue,
+        plan,
+        deadline_ms=spec.edge.store_deadline_ms,
+        buffer_bytes_max=BUFFER_FACTOR * spec.edge.inflight_bytes_max,
+        note=lambda event, detail: log_line("warning", event, detail=detail),
+    )
+    collector = Collector(plan, spec.edge, producer)
+
+    async def missing(timeout_s: float) -> list[str]:
+        return await producer.missing_topics(list(plan.topics), timeout_s)
+
+    metrics = [lambda: collector.counters.lines(collector.room.taken, 0)]
+    app = Starlette(routes=[*ingest_routes(collector), *operator_routes(missing, metrics)])
+    guard = Guard(app, Gate(spec.edge, host))
+    try:
+        sock = listening_socket(host, port)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
+    server = edge_server(guard, spec.edge)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+    shown = f"[{host}]" if ":" in host else host
+    serving = asyncio.create_task(server.serve(sockets=[sock]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.001)
+    sys.stdout.write(f"ready http://{shown}:{sock.getsockname()[1]}\n")
+    sys.stdout.flush()
+    await serving
+    await producer.close()
+
+
+def _raise_handles() -> None:
+    """As many open files as the machine lets us have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""uvicorn as the edge needs it: an absolute deadline for every request, bounds on heads and connections."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from penstock.config import EdgeConfig
+from penstock.ingest.asgi import LATE
+
+HEAD_BYTES_MAX = 64 * 1024
+KEEP_ALIVE_S = 75
+STOP_WITHIN_S = 10
+SWEEP_S = 0.5
+
+
+class EdgeProtocol(HttpToolsProtocol):
+    """One connection. uvicorn itself waits for ever for the end of a head or a body."""
+
+    limits: EdgeConfig
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.began: float | None = None  # of the request that is not yet whole
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.began = time.monotonic()
+        if len(self.connections) > self.limits.connections_max:
+            self._end(503, b"too many connections", (b"retry-after: 1",))
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self._head_bytes >= 0:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX:
+                self._end(431, b"the head of this request is too large")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.began = time.monotonic()
+        self._head_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes = -1
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self.began = None
+        super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        self.began = None
+        super().handle_websocket_upgrade()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.transport.abort()  # a close would wait for a client that does not read its last answer
+
+    def sweep(self, oldest: float) -> None:
+        """End a request that began before `oldest` and is not whole."""
+        if self.began is None or self.began > oldest:
+            return
+        self.began = None
+        if self._head_bytes >= 0 or self.cycle is None or self.cycle.response_complete:
+            self._end(408, b"the request was not whole in time")
+            return
+        self.cycle.scope[LATE] = True  # type: ignore[literal-required]  # read where the body is awaited
+        self.cycle.keep_alive = False
+        self.cycle.message_event.set()
+
+    def _end(self, status: int, said: bytes, headers: tuple[bytes, ...] = ()) -> None:
+        reason = {408: b"Request Timeout", 431: b"Request Header Fields Too Large", 503: b"Service Unavailable"}
+        head = [b"HTTP/1.1 %d %s" % (status, reason[status]), b"content-type: application/json", *headers]
+        body = b'{"error":"%s"}' % said
+        head += [b"content-length: %d" % len(body), b"connection: close", b"", b""]
+        self.transport.write(b"\r\n".join(head) + body)
+        self.transport.close()
+
+
+class EdgeServer(uvicorn.Server):
+    """A server whose signals are its owner's, and whose requests end."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def main_loop(self) -> None:
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            await super().main_loop()
+        finally:
+            sweeping.cancel()
+
+    async def _sweep(self) -> None:
+        deadline_s = EdgeProtocol.limits.request_deadline_ms / 1000
+        while True:
+            await asyncio.sleep(min(SWEEP_S, deadline_s / 4))
+            oldest = time.monotonic() - deadline_s
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, EdgeProtocol):
+                    connection.sweep(oldest)
+
+
+def edge_server(app: Any, config: EdgeConfig) -> EdgeServer:
+    """A server for an ASGI application; `serve(sockets=[…])` runs it until `should_exit`."""
+    protocol = type("LimitedProtocol", (EdgeProtocol,), {"limits": config})
+    settings = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="websockets-sansio",
+        loop="uvloop",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_WITHIN_S,
+        backlog=2048,
+    )
+    return EdgeServer(settings)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A bound socket for `serve`; OSError if the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
