@@ -21,6 +21,7 @@ class Topic:
     identity: tuple[str, ...] = ()
     partitions: int | None = None
     guarantee: Guarantee | None = None
+    example: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,13 @@ class App:
         identity: str | Sequence[str] = (),
         partitions: int | None = None,
         guarantee: Guarantee | None = None,
+        example: Mapping[str, Any] | None = None,
     ) -> Topic:
-        """A topic of JSON events; `schema` is Spark's DDL, `identity` the columns that make two events the same one."""
-        topic = Topic(name, schema, _names(key), event_time, _names(identity), partitions, guarantee)
+        """A topic of JSON events; `schema` is Spark's DDL, `identity` the columns that make two events the same one.
+
+        `example` is shown to whoever wants to send an event by hand.
+        """
+        topic = Topic(name, schema, _names(key), event_time, _names(identity), partitions, guarantee, example)
         self.topics.append(topic)
         return topic
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from penstock.app import App, Query, Topic
 from penstock.config import hint
 from penstock.event import DEAD_SUFFIX
@@ -77,6 +79,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     except SchemaError as error:
         yield f"the schema does not parse: {error}"
         return
+    if topic.example is not None and (fault := schema.fault(msgspec.json.encode(topic.example))):
+        yield f"the example is no event of the schema: {fault}"
     columns = {column.name: column for column in schema.columns}
     for name in dict.fromkeys(named):
         if name not in columns:

@@ -26,6 +26,7 @@ class TopicPlan:
     partitions: int
     guarantee: Guarantee
     settings: tuple[Setting, ...]
+    example: Mapping[str, Any] | None = None
 
     @property
     def queue_settings(self) -> dict[str, str]:
@@ -150,6 +151,7 @@ def plan_app(app: App, queue: Queue) -> Plan:
             partitions=partitions,
             guarantee=promise(name),
             settings=tuple(plan_settings(promise(name), queue)),
+            example=topic.example,
         )
     deliveries = {delivery.at: delivery for delivery in app.deliveries}
     doors = [Door(ingest.source.path.strip("/") or ingest.into, ingest.into) for ingest in app.ingests]

@@ -12,6 +12,7 @@ import uvloop
 from starlette.applications import Starlette
 
 from penstock.client.producer import EventProducer
+from penstock.dashboard.routes import page_routes
 from penstock.errors import ConfigError
 from penstock.ingest.collector import Collector
 from penstock.ingest.routes import ingest_routes
@@ -60,7 +61,7 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
     metrics = [lambda: collector.counters.lines(collector.room.taken, 0)]
-    app = Starlette(routes=[*ingest_routes(collector), *operator_routes(missing, metrics)])
+    app = Starlette(routes=[*ingest_routes(collector), *operator_routes(missing, metrics), *page_routes(plan)])
     guard = Guard(app, Gate(spec.edge, host))
     try:
         sock = listening_socket(host, port)

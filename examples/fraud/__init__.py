@@ -1,0 +1,1 @@
+"""Card fraud: each purchase is decided while the customer waits."""

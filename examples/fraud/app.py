@@ -1,0 +1,93 @@
+"""Decides each purchase by its amount, its country and what the card spent in the same hour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock import App, Guarantee, sources
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+AMOUNT_MAX = 5_000.0  # no single purchase beyond this
+ABROAD_MAX = 900.0  # nor beyond this in a country that is not the card's
+HOUR_MAX = 3_000.0  # nor more than this of one card in one hour
+
+fraud = App("fraud")
+
+purchases = fraud.topic(
+    "purchases",
+    schema="id STRING NOT NULL, card STRING NOT NULL, amount DOUBLE NOT NULL, country STRING, home STRING, "
+    "at TIMESTAMP NOT NULL",
+    key="card",  # all purchases of a card in one partition: their order is the order of the decisions
+    event_time="at",
+    identity="id",
+    partitions=2,
+    guarantee=Guarantee(outage="costly", loss="none", history="90 days", delivery="at-least-once"),
+    example={
+        "id": "p-1",
+        "card": "card-0042",
+        "amount": 950.0,
+        "country": "US",
+        "home": "NL",
+        "at": "2026-11-16T12:00:00Z",
+    },
+)
+fraud.ingest(sources.Http("/purchases"), into=purchases)
+
+decisions = fraud.topic(
+    "decisions",
+    schema="id STRING, card STRING, amount DOUBLE, country STRING, spent DOUBLE, decision STRING, reason STRING",
+    key="card",
+    identity="id",
+    partitions=2,
+)
+
+
+@fraud.query(reads=purchases, writes=decisions, mode="realtime", watermark="2 hours")
+def decide(purchases: DataFrame) -> DataFrame:
+    """One decision a purchase. A purchase that comes again is decided as it was the first time."""
+    from pyspark.sql import functions as F
+
+    this = F.struct("id", "amount", "country", "home", "_event")
+    seen = purchases.groupBy("card", F.window("at", "1 hour")).agg(
+        F.max_by(this, "_event.offset").alias("this"),
+        F.collect_list(F.struct("_event.offset", "id", "amount")).alias("seen"),
+    )
+    reason = (
+        F.when(F.col("this.amount") > AMOUNT_MAX, "amount")
+        .when((F.col("this.country") != F.col("this.home")) & (F.col("this.amount") > ABROAD_MAX), "abroad")
+        .when(F.col("spent") > HOUR_MAX, "spend in the hour")
+    )
+    return (
+        seen.select("card", "this", _spent().alias("spent"))
+        .withColumn("reason", reason)
+        .select(
+            "this.id",
+            "card",
+            "this.amount",
+            "this.country",
+            F.round("spent", 2).alias("spent"),
+            F.when(F.col("reason").isNull(), "approved").otherwise("declined").alias("decision"),
+            "reason",
+            "this._event",
+        )
+    )
+
+
+def _spent() -> Column:
+    """What the card spent in the hour up to and with this purchase; one that came twice counts once."""
+    from pyspark.sql import functions as F
+
+    seen = F.col("seen")
+    mine = F.filter(seen, lambda one: one["id"] == F.col("this.id"))
+    first = F.array_min(F.transform(mine, lambda one: one["offset"]))
+
+    def counts(one: Column) -> Column:
+        earlier = F.exists(seen, lambda other: (other["id"] == one["id"]) & (other["offset"] < one["offset"]))
+        return (one["offset"] <= first) & ~earlier
+
+    return F.aggregate(F.filter(seen, counts), F.lit(0.0), lambda total, one: total + one["amount"])
+
+
+fraud.deliver(decisions, at="/live/decisions", slow_client="disconnect", backlog_max=10_000)

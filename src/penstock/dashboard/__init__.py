@@ -1,0 +1,1 @@
+"""The page at / : what comes out, as it happens."""

@@ -1,0 +1,46 @@
+"""Serves the page and its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from penstock.dashboard.facts import page_facts
+from penstock.plan import Plan
+
+STATIC = Path(__file__).with_name("static")
+_KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_GUARDS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def page_routes(plan: Plan) -> list[BaseRoute]:
+    """/, /app.json and /static/NAME."""
+    facts = msgspec.json.encode(page_facts(plan))
+    files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _KINDS}
+
+    async def page(_: Request) -> Response:
+        return _file("page.html", files["page.html"])
+
+    async def app(_: Request) -> Response:
+        return Response(facts, media_type="application/json", headers=_GUARDS)
+
+    async def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in files:
+            return Response("There is no such file.\n", 404, media_type="text/plain")
+        return _file(name, files[name])
+
+    return [Route("/", page), Route("/app.json", app), Route("/static/{name}", static)]
+
+
+def _file(name: str, content: bytes) -> Response:
+    return Response(content, media_type=_KINDS[Path(name).suffix], headers=_GUARDS)

@@ -1,0 +1,151 @@
+// The live page: one delivery by EventSource, its numbers, its latency, its newest results.
+const ROWS = 25, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000;
+const MOODS = { approved: "good", ok: "good", declined: "bad", rejected: "bad", failed: "bad" };
+const at = (id) => document.getElementById(id);
+const token = new URLSearchParams(location.search).get("token");
+const withToken = (path) => token ? path + (path.includes("?") ? "&" : "?") + "token=" + encodeURIComponent(token) : path;
+
+let total = 0, dots = [], rows = [], columns = [], values = new Map(), source = null, dirty = false;
+
+const facts = await (await fetch(withToken("/app.json"))).json();
+document.title = at("app").textContent = facts.app;
+for (const delivery of facts.deliveries) at("delivery").append(new Option(delivery.topic, delivery.at));
+at("choose").hidden = facts.deliveries.length < 2;
+at("delivery").onchange = listen;
+showCurl();
+if (facts.deliveries.length) listen(); else at("empty").textContent = "This app delivers nothing yet: app.deliver(TOPIC).";
+
+function listen() {
+  source?.close();
+  total = 0; dots = []; rows = []; columns = []; values = new Map(); dirty = true;
+  const delivery = facts.deliveries[at("delivery").selectedIndex];
+  at("path").textContent = `${delivery.path.join(" → ")} · ${delivery.promise}`;
+  source = new EventSource(withToken(delivery.at));
+  source.onopen = () => link("live", "live");
+  source.onerror = () => link("away", "connection lost, trying again");
+  source.addEventListener(delivery.topic, (event) => take(JSON.parse(event.data)));
+}
+
+function link(state, words) { at("link").className = state; at("link").textContent = words; }
+
+function take(result) {
+  const now = Date.now();
+  total += 1;
+  dots.push({ at: now, ms: result.source_time_ms ? Math.max(0, now - result.source_time_ms) : null });
+  if (dots.length > SAMPLES) dots.splice(0, dots.length - SAMPLES);
+  const value = result.value !== null && typeof result.value === "object" ? result.value : { value: result.value };
+  for (const name of Object.keys(value)) if (!columns.includes(name) && columns.length < 12) columns.push(name);
+  for (const [name, cell] of Object.entries(value)) count(name, cell);
+  rows.unshift({ value, at: now });
+  rows.length = Math.min(rows.length, ROWS);
+  dirty = true;
+}
+
+// A column of few texts is worth counting; one of many is not.
+function count(name, cell) {
+  if (values.get(name) === null || typeof cell !== "string") return;
+  const seen = values.get(name) ?? values.set(name, new Map()).get(name);
+  seen.set(cell, (seen.get(cell) ?? 0) + 1);
+  if (seen.size > CHIP_VALUES) values.set(name, null);
+}
+
+function element(tag, text, name) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+function draw() {
+  const now = Date.now();
+  dots = dots.filter((dot) => now - dot.at < MINUTE_MS);
+  const recent = dots.filter((dot) => now - dot.at < 10_000);
+  at("rate").textContent = (recent.length / 10).toFixed(1);
+  const times = dots.map((dot) => dot.ms).filter((ms) => ms !== null).sort((a, b) => a - b);
+  const part = (share) => times.length ? times[Math.min(times.length - 1, Math.floor(times.length * share))] : "–";
+  at("median").textContent = part(0.5);
+  at("tail").textContent = part(0.99);
+  drawChart(now, times.length ? part(0.5) : null);
+  if (dirty) drawRows(now);
+  dirty = false;
+}
+
+function drawRows(now) {
+  at("total").textContent = total.toLocaleString("en");
+  at("empty").hidden = rows.length > 0;
+  const isNumber = (name) => rows.some((row) => typeof row.value[name] === "number");
+  at("columns").replaceChildren(...columns.map((name) => element("th", name, isNumber(name) ? "number" : "")));
+  at("rows").replaceChildren(...rows.map((row) => {
+    const line = element("tr", "", now - row.at < 1_000 ? "new" : "");
+    line.append(...columns.map((name) => {
+      const cell = row.value[name];
+      const text = cell === null || cell === undefined ? "" : typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+      return element("td", text, typeof cell === "number" ? "number" : MOODS[cell] ?? "");
+    }));
+    return line;
+  }));
+  at("chips").replaceChildren(...[...values].filter(([, seen]) => seen && seen.size > 1).slice(0, 3).map(([name, seen]) => {
+    const line = element("p", "");
+    for (const [text, times] of [...seen].sort((a, b) => b[1] - a[1])) {
+      const chip = element("span", "", `chip ${MOODS[text] ?? ""}`);
+      chip.append(element("i", text || name), times.toLocaleString("en"));
+      line.append(chip);
+    }
+    return line;
+  }));
+}
+
+function drawChart(now, median) {
+  const canvas = at("chart"), scale = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  if (canvas.width !== width * scale) { canvas.width = width * scale; canvas.height = height * scale; }
+  const pen = canvas.getContext("2d"), style = getComputedStyle(document.body);
+  const color = (name) => style.getPropertyValue(name).trim();
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  // Logarithmic: a median of 5 ms and a pause of half a second both want to be seen.
+  const left = 44, bottom = height - 18, y = (ms) => bottom - Math.log10(Math.max(1, ms)) / 4 * (bottom - 8);
+  pen.font = "11px system-ui, sans-serif";
+  for (const ms of [1, 10, 100, 1_000, 10_000]) {
+    pen.strokeStyle = color("--line"); pen.beginPath(); pen.moveTo(left, y(ms)); pen.lineTo(width, y(ms)); pen.stroke();
+    pen.fillStyle = color("--soft"); pen.textAlign = "right"; pen.fillText(ms.toLocaleString("en"), left - 8, y(ms) + 4);
+  }
+  pen.textAlign = "left"; pen.fillText("a minute ago", left, height - 4);
+  pen.textAlign = "right"; pen.fillText("now", width, height - 4);
+  pen.fillStyle = color("--water"); pen.globalAlpha = 0.6;
+  for (const dot of dots) if (dot.ms !== null) {
+    pen.beginPath(); pen.arc(width - (now - dot.at) / MINUTE_MS * (width - left), y(dot.ms), 2.2, 0, 7); pen.fill();
+  }
+  pen.globalAlpha = 1;
+  if (median !== null) {
+    pen.strokeStyle = color("--water"); pen.setLineDash([4, 4]);
+    pen.beginPath(); pen.moveTo(left, y(median)); pen.lineTo(width, y(median)); pen.stroke(); pen.setLineDash([]);
+  }
+}
+
+function fresh(sample) {
+  return sample.replaceAll("NEW-ID", `by-hand-${Date.now().toString(36)}`).replaceAll('"NOW"', `"${new Date().toISOString()}"`);
+}
+
+function showCurl() {
+  const door = facts.doors[0];
+  if (!door) return;
+  at("send").hidden = false;
+  const path = door.path + (door.wait.length ? `?wait=${door.wait[0]}` : "");
+  const command = () => `curl ${token ? `-H 'Authorization: Bearer ${token}' ` : ""}-H 'Content-Type: application/json' \\\n`
+    + `  -d '${fresh(door.sample)}' \\\n  '${location.origin}${path}'`;
+  at("curl").textContent = command();
+  at("copy").onclick = async () => {
+    at("curl").textContent = command();
+    await navigator.clipboard.writeText(at("curl").textContent);
+    at("answer").textContent = "copied";
+  };
+  at("try").onclick = async () => {
+    const body = fresh(door.sample), began = performance.now();
+    at("curl").textContent = command();
+    const answer = await fetch(withToken(path), { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    at("answer").textContent = `${answer.status} in ${(performance.now() - began).toFixed(1)} ms: ${(await answer.text()).trim()}`;
+  };
+}
+
+setInterval(draw, 250);
+draw();
