@@ -6,7 +6,7 @@ SEEDS ?= 200
 MINUTES ?= 5
 SEED ?= 1
 
-.PHONY: help setup run check lint test sim bench storm lock clean
+.PHONY: help setup run tour check lint test sim bench storm lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,7 +17,10 @@ $(STAMP): requirements.lock pyproject.toml tools/setup
 	@tools/setup
 	@touch $(STAMP)
 
-run: setup  ## a minute with the queue: produce, consume, kill -9, recover
+run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page
+	@$(PY) -m examples.fraud
+
+tour: setup  ## a minute with the queue alone: produce, consume, kill -9, recover
 	@$(PY) tools/tour.py
 
 lint: setup

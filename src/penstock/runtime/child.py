@@ -63,7 +63,13 @@ class Child:
         self._last_words.clear()
         environ = {**os.environ, CHILD_VARIABLE: self.name, "PYTHONUNBUFFERED": "1"}
         self._process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environ, limit=_LINE_BYTES_MAX
+            *self._command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environ,
+            limit=_LINE_BYTES_MAX,
+            start_new_session=True,  # Ctrl-C is for the supervisor, which then stops them in order
         )
         if self._is_stopping:
             self._process.terminate()
