@@ -139,6 +139,19 @@ class EdgeConfig:
     results_max: int = setting(100_000, "latest results remembered for who asks again, for each query", at_least=1)
     live_clients_max: int = setting(5_000, "SSE and WebSocket clients at once", at_least=1)
     catch_ups_max: int = setting(16, "clients that read history at once: each has a reader of its own", at_least=1)
+    catch_up_wait_ms: int = setting(10 * SECOND_MS, "longest wait for one of those readers before 503", at_least=0)
+    live_backlog_bytes_max: int = setting(
+        8 * MIB, "messages that wait for one client, besides the count its delivery declares", at_least=KIB
+    )
+    live_beat_ms: int = setting(
+        15 * SECOND_MS, "a silent stream says so this often: proxies close idle ones", at_least=10
+    )
+    live_stall_ms: int = setting(
+        30 * SECOND_MS, "who reads history must take 64 KiB in this time, or makes room for others", at_least=10
+    )
+    live_goodbye_ms: int = setting(
+        5 * SECOND_MS, "a client too slow has this long to hear why it is closed", at_least=1
+    )
 
 
 @dataclass(frozen=True, slots=True)

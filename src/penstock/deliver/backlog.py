@@ -1,0 +1,97 @@
+"""What waits for one client, and what is given up when the client is too slow. Pure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, Protocol, TypeVar
+
+
+class Waiting(Protocol):
+    """What a backlog must know of a message."""
+
+    @property
+    def event(self) -> str: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def json(self) -> bytes: ...
+
+
+Item = TypeVar("Item", bound=Waiting)
+_Name = tuple[str, bytes] | int
+
+
+class Backlog(Generic[Item]):
+    """Messages in their order, bounded in count and bytes; the policy says what happens beyond.
+
+    disconnect: all are given up and `overflowed` is set. drop_oldest: the oldest go, counted. conflate: a message
+    replaces an older one with the same event and key, counted; beyond the bounds the oldest go, as with drop_oldest.
+    """
+
+    def __init__(self, policy: str, count_max: int, bytes_max: int) -> None:
+        self.overflowed = False
+        self.dropped = 0  # since it was last asked for
+        self.conflated = 0
+        self._policy = policy
+        self._count_max = count_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._arrivals = 0
+        self._items: OrderedDict[_Name, Item] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def offer(self, item: Item) -> None:
+        """Put a message behind the others."""
+        if self.overflowed:
+            return
+        self._arrivals += 1
+        name: _Name = self._arrivals
+        if self._policy == "conflate" and item.key is not None:
+            name = (item.event, item.key)
+            older = self._items.pop(name, None)
+            if older is not None:
+                # The newer one goes to the end: tokens must not go back.
+                self._bytes -= len(older.json)
+                self.conflated += 1
+        self._items[name] = item
+        self._bytes += len(item.json)
+        # One message alone may be larger than the bound: it would never be sent else.
+        while len(self._items) > self._count_max or (self._bytes > self._bytes_max and len(self._items) > 1):
+            if self._policy == "disconnect":
+                self._overflow()
+                return
+            self._bytes -= len(self._items.popitem(last=False)[1].json)
+            self.dropped += 1
+
+    def take(self, bytes_max: int) -> list[Item]:
+        """The oldest messages, at least one if there is any, about as many as fit."""
+        taken: list[Item] = []
+        size = 0
+        while self._items and size < bytes_max:
+            _, item = self._items.popitem(last=False)
+            size += len(item.json)
+            taken.append(item)
+        self._bytes -= size
+        return taken
+
+    def take_dropped(self) -> int:
+        """How many were dropped since the last call."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped
+
+    def _overflow(self) -> None:
+        self.overflowed = True
+        self._items.clear()
+        self._bytes = 0
+
+
+def shared_policy(policies: list[tuple[str, int]]) -> tuple[str, int]:
+    """The policy and bound of a client of several deliveries: what all say, else disconnect, which hides nothing."""
+    names = {policy for policy, _ in policies}
+    return (policies[0][0] if len(names) == 1 else "disconnect"), min(count_max for _, count_max in policies)

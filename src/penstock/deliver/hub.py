@@ -1,0 +1,153 @@
+"""Everything live in this process: the topics followed, the streams, who is admitted, and the counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.client.offsets import EARLIEST, Offsets
+from penstock.client.record import Record
+from penstock.client.tail import Tail
+from penstock.config import SECOND_MS, EdgeConfig
+from penstock.deliver.envelope import Body
+from penstock.deliver.start import Start
+from penstock.deliver.stream import Stream, TopicState
+from penstock.deliver.token import Positions
+
+_RETRY_AFTER_S = 1
+
+
+class RefusedError(Exception):
+    """A client that is not served now, or never as it asks."""
+
+    def __init__(self, status: int, reason: str, retry_after_s: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened since the start."""
+
+    clients: int = 0
+    catch_ups: int = 0
+    accepted: int = 0
+    refused: int = 0
+    sent: int = 0
+    dropped: int = 0
+    conflated: int = 0
+    gaps: int = 0
+    disconnected_slow: int = 0
+
+
+class Ending(Protocol):
+    """A session, as far as the hub must know it."""
+
+    ended: asyncio.Event
+
+    def end(self, reason: str) -> None: ...
+
+
+class Hub:
+    """Follows every delivered topic once and hands records to the streams."""
+
+    def __init__(self, topics: dict[str, bool], config: EdgeConfig, tail: Tail, queue: str) -> None:
+        """`topics` are the delivered ones, and whether each can be resumed."""
+        self.config = config
+        self.queue = queue
+        self.counts = Counts()
+        self.sessions: dict[Ending, None] = {}
+        self.threads = ThreadPoolExecutor(config.catch_ups_max, thread_name_prefix="catch-up")
+        self._is_closing = False
+        self._slots = asyncio.Semaphore(config.catch_ups_max)
+        self._offsets = Offsets(queue)
+        self._topics: dict[str, TopicState] = {}
+        self._streams: dict[tuple[str, ...], Stream] = {}
+        self._following = [asyncio.create_task(self._follow(tail, *topic)) for topic in topics.items()]
+
+    async def close(self) -> None:
+        """Tell everybody goodbye; returns when they are gone, or had their time for it."""
+        self._is_closing = True
+        for task in self._following:
+            task.cancel()
+        await asyncio.gather(*self._following, return_exceptions=True)
+        for session in list(self.sessions):
+            session.end("stopping")
+        while self.sessions:
+            await next(iter(self.sessions)).ended.wait()
+        self.threads.shutdown(wait=False)
+
+    def admit(self, topics: Sequence[str]) -> Stream:
+        """The stream of these topics with room for one more client; RefusedError else."""
+        if self._is_closing:
+            raise RefusedError(503, "this server is stopping", _RETRY_AFTER_S)
+        if self.counts.clients >= self.config.live_clients_max:
+            raise RefusedError(
+                503, f"there are {self.counts.clients} live clients, and no room for more", _RETRY_AFTER_S
+            )
+        away = [topic for topic in topics if topic not in self._topics]
+        if away:
+            raise RefusedError(503, f"the queue has not answered about {', '.join(away)} yet", _RETRY_AFTER_S)
+        names = tuple(sorted(topics))
+        if names not in self._streams:
+            self._streams[names] = Stream([self._topics[name] for name in names])
+        stream = self._streams[names]
+        stream.members += 1
+        self.counts.clients += 1
+        self.counts.accepted += 1
+        return stream
+
+    def leave(self, stream: Stream) -> None:
+        """One client less; call it once for each that was admitted."""
+        self.counts.clients -= 1
+        stream.members -= 1
+        if not stream.members:
+            del self._streams[tuple(topic.topic for topic in stream.topics)]
+
+    async def positions_at(self, start: Start, stream: Stream) -> Positions:
+        """The offsets to begin with."""
+        now = stream.positions
+        given = {place: offset for place, offset in (start.positions or {}).items() if place in now}
+        rest = [place for place in now if place not in given]
+        if start.rest == "now" or not rest:
+            return {place: given.get(place, offset) for place, offset in now.items()}
+        try:
+            async with asyncio.timeout(self.config.store_deadline_ms / SECOND_MS):
+                found = await self._offsets.at(EARLIEST if start.rest == "beginning" else start.rest, rest)
+        except TimeoutError:
+            raise RefusedError(503, "the queue does not answer", _RETRY_AFTER_S) from None
+        return found | given
+
+    async def take_slot(self) -> None:
+        """Room for one reader of history; RefusedError when none becomes free in time."""
+        try:
+            async with asyncio.timeout(self.config.catch_up_wait_ms / SECOND_MS):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise RefusedError(
+                503, f"{self.config.catch_ups_max} clients read history already: try again", _RETRY_AFTER_S
+            ) from None
+        self.counts.catch_ups += 1
+
+    def free_slot(self) -> None:
+        self.counts.catch_ups -= 1
+        self._slots.release()
+
+    async def _follow(self, tail: Tail, topic: str, resumes: bool) -> None:
+        following = await tail.follow(topic, self._take)
+        self._topics[topic] = TopicState(topic, following.positions, resumes)
+
+    def _take(self, records: Iterable[Record]) -> None:
+        for record in records:
+            topic = self._topics[record.topic]
+            topic.advance(record)
+            streams = [stream for stream in self._streams.values() if topic in stream.topics]
+            if streams:
+                body = Body(record)
+                for stream in streams:
+                    stream.publish(body)

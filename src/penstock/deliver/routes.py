@@ -1,0 +1,89 @@
+"""GET /live/NAME or a pattern of names, by server-sent events or WebSocket."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from urllib.parse import parse_qsl
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from penstock.app import Delivery
+from penstock.client.tail import Tail
+from penstock.config import EdgeConfig, hint
+from penstock.deliver.backlog import shared_policy
+from penstock.deliver.hub import Hub, RefusedError
+from penstock.deliver.session import Ask, Session, Wire
+from penstock.deliver.sse import SseWire
+from penstock.deliver.start import parse_start
+from penstock.deliver.websocket import WebSocketWire
+from penstock.plan import Plan
+
+_PREFIX = "/live/"
+
+
+class Live:
+    """The deliveries of an app; make it where a loop runs."""
+
+    def __init__(self, plan: Plan, config: EdgeConfig, tail: Tail, queue: str) -> None:
+        self._deliveries = {at.removeprefix(_PREFIX): delivery for at, delivery in plan.deliveries.items()}
+        delivered = dict.fromkeys(delivery.topic for delivery in self._deliveries.values())
+        self._resumes = {topic: plan.topics[topic].value("deliver", "resume") != "no" for topic in delivered}
+        self._hub = Hub(self._resumes, config, tail, queue)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """For a Starlette application."""
+        return [
+            Route("/live/{name}", _Door(self, SseWire), methods=["GET"]),
+            WebSocketRoute("/live/{name}", _Door(self, WebSocketWire)),
+        ]
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers since the start, but for `live_clients` and `live_catch_ups`, which are now."""
+        return {f"live_{name}": float(value) for name, value in dataclasses.asdict(self._hub.counts).items()}
+
+    async def close(self) -> None:
+        """Tell all clients goodbye; call it before the web server waits for its connections to end."""
+        await self._hub.close()
+
+    async def serve(self, scope: Scope, wire: Wire) -> None:
+        try:
+            ask = self._ask(scope)
+        except RefusedError as refused:
+            self._hub.counts.refused += 1
+            await wire.refuse(refused)
+        else:
+            await Session(self._hub, ask, wire).run()
+
+    def _ask(self, scope: Scope) -> Ask:
+        deliveries = self._matching(scope["path_params"]["name"])
+        topics = tuple(dict.fromkeys(delivery.topic for delivery in deliveries))
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        last_id = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"last-event-id"), None)
+        policy, backlog_max = shared_policy([(each.slow_client, each.backlog_max) for each in deliveries])
+        try:
+            start = parse_start(query, last_id, topics, [topic for topic in topics if self._resumes[topic]])
+        except ValueError as wrong:
+            raise RefusedError(400, str(wrong)) from None
+        return Ask(topics, policy, backlog_max, start, query["key"].encode() if "key" in query else None)
+
+    def _matching(self, pattern: str) -> list[Delivery]:
+        wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+        found = [delivery for name, delivery in self._deliveries.items() if wanted.fullmatch(name)]
+        if not found:
+            near = hint(pattern, self._deliveries)
+            raise RefusedError(404, f"nothing is delivered at {_PREFIX}{pattern[:100]}{near}")
+        return found
+
+
+class _Door:
+    """An ASGI application of its own: a response object for each message would cost too much."""
+
+    def __init__(self, live: Live, wire: type[SseWire] | type[WebSocketWire]) -> None:
+        self._live = live
+        self._wire = wire
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._live.serve(scope, self._wire(scope, receive, send))

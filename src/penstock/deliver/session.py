@@ -1,0 +1,230 @@
+"""One live client from its first message to its last: history, then what happens, then goodbye."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.client.history import History, Lost
+from penstock.client.record import Record
+from penstock.config import KIB, SECOND_MS
+from penstock.deliver.backlog import Backlog
+from penstock.deliver.envelope import Body, Message, notice, record_message
+from penstock.deliver.hub import Hub, RefusedError
+from penstock.deliver.start import Start
+from penstock.deliver.stream import Client, Stream
+from penstock.deliver.token import Positions
+
+SLOW, STOPPING = "slow", "stopping"
+_PIECE_BYTES = 64 * KIB
+_READ_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a client asks for, with what its deliveries declare."""
+
+    topics: tuple[str, ...]
+    slow_client: str
+    backlog_max: int
+    start: Start
+    key: bytes | None
+
+
+class Wire(Protocol):
+    """A connection to a client: SSE or WebSocket."""
+
+    async def refuse(self, refused: RefusedError) -> None: ...
+    async def open(self) -> None: ...
+    async def send(self, messages: list[Message]) -> None: ...
+    async def beat(self, token: str) -> None: ...
+    async def finish(self, reason: str) -> None: ...
+    async def watch(self) -> None:
+        """Ends when the client has gone."""
+
+    def abort(self) -> None: ...
+
+
+class Session:
+    """Runs in the task of its request."""
+
+    def __init__(self, hub: Hub, ask: Ask, wire: Wire) -> None:
+        self.ended = asyncio.Event()
+        self._hub = hub
+        self._ask = ask
+        self._wire = wire
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        backlog: Backlog[Message] = Backlog(ask.slow_client, ask.backlog_max, hub.config.live_backlog_bytes_max)
+        self._client = Client(backlog, ask.key, lambda: self.end(SLOW))
+        self._token = ""
+        self._reason = ""
+        self._is_gone = False
+        self._is_expired = False
+        self._beat_is_due = False
+        self._sent_at = self._loop.time()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._watching: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Serve the client until it leaves, is too slow, or the server stops."""
+        try:
+            stream = self._hub.admit(self._ask.topics)
+        except RefusedError as refused:
+            self._hub.counts.refused += 1
+            await self._wire.refuse(refused)
+            return
+        self._hub.sessions[self] = None
+        try:
+            await self._serve(stream)
+        except RefusedError as refused:
+            self._hub.counts.refused += 1
+            await self._wire.refuse(refused)
+        except OSError:
+            self._is_gone = True  # the client left while it was written to
+        except asyncio.CancelledError:
+            if not self._is_expired or self._task is None:
+                raise
+            self._task.uncancel()
+            self._wire.abort()
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            if self._watching is not None:
+                self._watching.cancel()
+            stream.detach(self._client)
+            self._hub.leave(stream)
+            self._hub.counts.conflated += self._client.backlog.conflated
+            del self._hub.sessions[self]
+            self.ended.set()
+
+    def end(self, reason: str) -> None:
+        """Say goodbye soon: what waits in the backlog is not sent any more."""
+        if not self._reason:
+            self._reason = reason
+            self._hub.counts.disconnected_slow += reason == SLOW
+            self._timers["end"] = self._loop.call_later(self._hub.config.live_goodbye_ms / SECOND_MS, self._expire)
+            self._client.wake.set()
+
+    async def _serve(self, stream: Stream) -> None:
+        positions = await self._hub.positions_at(self._ask.start, stream)
+        is_behind = positions != stream.positions
+        if is_behind:
+            await self._hub.take_slot()
+        else:
+            stream.attach(self._client, positions)
+        try:
+            await self._open(stream.token_of(positions))
+            if is_behind:
+                await self._catch_up(stream, positions)
+        finally:
+            if is_behind:
+                self._hub.free_slot()
+        await self._live(stream)
+        if not self._is_gone:
+            await self._wire.send([notice("end", self._token, reason=self._reason)])
+            await self._wire.finish(self._reason)
+
+    async def _open(self, token: str) -> None:
+        await self._wire.open()
+        self._watching = self._loop.create_task(self._wire.watch())
+        self._watching.add_done_callback(self._leave)
+        self._token = token
+        await self._wire.send([notice("start", token, topics=list(self._ask.topics), resumes=bool(token))])
+
+    async def _catch_up(self, stream: Stream, positions: Positions) -> None:
+        """Read history until it meets the tail; the client is attached in the same moment."""
+        history = History(self._hub.queue, positions, self._hub.threads)
+        try:
+            while not (self._is_gone or self._reason):
+                found = await history.read(_READ_S)
+                for piece in _pieces(self._messages(found, stream, positions)):
+                    async with asyncio.timeout(self._hub.config.live_stall_ms / SECOND_MS):
+                        await self._send(piece)
+                positions.update(history.positions)
+                now = stream.positions
+                for place in now.keys() - positions.keys():
+                    positions[place] = 0
+                    history.add(place, 0)
+                if all(positions[place] >= offset for place, offset in now.items()):
+                    return stream.attach(self._client, positions)
+        except TimeoutError:
+            self.end(SLOW)
+            self._expire()
+            await asyncio.sleep(0)
+        finally:
+            await asyncio.shield(history.close())
+
+    def _messages(self, found: list[Record | Lost], stream: Stream, positions: Positions) -> Iterator[Message]:
+        for item in found:
+            place = (item.topic, item.partition)
+            if isinstance(item, Lost):
+                self._hub.counts.gaps += 1
+                positions[place] = item.end
+                facts = {"topic": item.topic, "partition": item.partition, "from": item.start, "to": item.end}
+                yield notice("gap", stream.token_of(positions), **facts, missed=item.missed, reason=item.reason)
+            else:
+                positions[place] = item.offset + 1
+                if self._client.wants(item.key):
+                    yield record_message(Body(item), stream.token_of(positions))
+
+    async def _live(self, stream: Stream) -> None:
+        backlog, wake = self._client.backlog, self._client.wake
+        self._plan_beat()
+        while not (self._is_gone or self._reason):
+            await wake.wait()
+            wake.clear()
+            while not self._reason and (messages := backlog.take(_PIECE_BYTES)):
+                if dropped := backlog.take_dropped():
+                    self._hub.counts.dropped += dropped
+                    messages.insert(0, notice("dropped", "", count=dropped))
+                await self._send(messages)
+            if self._beat_is_due:
+                # Who filters by key hears little, and must not begin far back when it returns.
+                token = stream.token if self._client in stream.clients and not len(backlog) else ""
+                await self._wire.beat(token)
+                self._token = token or self._token
+                self._plan_beat()
+
+    async def _send(self, messages: list[Message]) -> None:
+        await self._wire.send(messages)
+        self._token = messages[-1].token or self._token
+        self._sent_at = self._loop.time()
+        self._hub.counts.sent += len(messages)
+
+    def _plan_beat(self) -> None:
+        beat_s = self._hub.config.live_beat_ms / SECOND_MS
+        self._beat_is_due = False
+        self._timers["beat"] = self._loop.call_later(beat_s, self._look_at_beat, beat_s)
+
+    def _look_at_beat(self, beat_s: float) -> None:
+        silent_s = self._loop.time() - self._sent_at
+        if silent_s < beat_s:
+            self._timers["beat"] = self._loop.call_later(beat_s - silent_s, self._look_at_beat, beat_s)
+        else:
+            self._beat_is_due = True
+            self._client.wake.set()
+
+    def _leave(self, _: asyncio.Task[None]) -> None:
+        self._is_gone = True
+        self._client.wake.set()
+
+    def _expire(self) -> None:
+        self._is_expired = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _pieces(messages: Iterator[Message]) -> Iterator[list[Message]]:
+    piece: list[Message] = []
+    size = 0
+    for message in messages:
+        piece.append(message)
+        size += len(message.json)
+        if size >= _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece

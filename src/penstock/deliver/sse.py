@@ -1,0 +1,71 @@
+"""Server-sent events (HTML Living Standard, section 9.2) over plain ASGI."""
+
+from __future__ import annotations
+
+import json
+
+from starlette.types import Receive, Scope, Send
+
+from penstock.deliver.envelope import Message
+from penstock.deliver.hub import RefusedError
+
+ABORT = "penstock.abort"  # the server puts it into the state of each request: a close would wait for a slow client
+_RETRY = b"retry: 1000\n\n"  # a browser waits this long before it comes back
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class SseWire:
+    """One response that goes on."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._raw = send
+
+    async def refuse(self, refused: RefusedError) -> None:
+        await refuse(self._raw, refused)
+
+    async def open(self) -> None:
+        await self._raw({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await self._write(_RETRY)
+
+    async def send(self, messages: list[Message]) -> None:
+        await self._write(messages[0].sse if len(messages) == 1 else b"".join([message.sse for message in messages]))
+
+    async def beat(self, token: str) -> None:
+        # An event without data is not shown to anybody, but its id is remembered.
+        await self._write(f": beat\nid: {token}\n\n".encode() if token else b": beat\n\n")
+
+    async def finish(self, reason: str) -> None:
+        await self._raw({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def abort(self) -> None:
+        abort(self._scope)
+
+    async def _write(self, data: bytes) -> None:
+        await self._raw({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def refuse(send: Send, refused: RefusedError, kind: str = "http.response") -> None:
+    """Answer a request with a status and a sentence."""
+    body = json.dumps({"error": refused.reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if refused.retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % refused.retry_after_s))
+    await send({"type": f"{kind}.start", "status": refused.status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": body})
+
+
+def abort(scope: Scope) -> None:
+    """Close the connection without waiting for what was not taken, where the server lets us."""
+    give_up = scope.get("state", {}).get(ABORT)
+    if give_up is not None:
+        give_up()
