@@ -85,7 +85,7 @@ class AppProcess:
 
     def parts(self) -> dict[str, int]:
         """The processes that run now, by name."""
-        found = {}
+        found: dict[str, int] = {}
         for pid in descendants(self.pid):
             line = command_line(pid)
             for name, mark in PARTS.items():

@@ -37,10 +37,9 @@ def _read(consumer: Consumer, topic: str, high: int) -> Iterator[Record]:
         for message in consumer.consume(10_000, timeout=0.1):
             came = time.monotonic()
             fault = message.error()
+            offset = message.offset() or 0
             if fault is None:
                 yield record_of(message)
-            elif fault.name() == "_PARTITION_EOF" and message.offset() >= high:  # control records may be the last
-                return
-            if message.offset() is not None and message.offset() >= high - 1:
+            if offset >= high - 1 or (fault is not None and fault.name() == "_PARTITION_EOF" and offset >= high):
                 return
     raise PenstockError(f"{topic} could not be read to its end at {high}")
