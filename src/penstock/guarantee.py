@@ -223,9 +223,15 @@ def _analyze(guarantee: Guarantee) -> list[Setting]:
 
 def _deliver(guarantee: Guarantee) -> list[Setting]:
     if guarantee.delivery == "at-most-once":
-        return [Setting("deliver", "resume", "no", "fire and forget")]
+        return [
+            Setting("deliver", "resume", "no", "fire and forget"),
+            Setting("deliver", "dedup", "none", "nothing is sent twice, so there is nothing to drop"),
+        ]
     return [
         Setting(
             "deliver", "resume", "yes", "every message has a token, and a client that comes back gets what it missed"
-        )
+        ),
+        Setting(
+            "deliver", "dedup", "reader", "a repeat has the same penstock-id; who must not count it twice drops it"
+        ),
     ]

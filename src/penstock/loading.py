@@ -14,6 +14,11 @@ from penstock.errors import ConfigError
 _MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
 
 
+def is_loading() -> bool:
+    """Whether an app's file is being imported right now, by us."""
+    return _MODULE_NAME in sys.modules
+
+
 def load_app(spec: str) -> App:
     """The app of 'shop.py', 'shop.py:shop' or 'package.module:shop'; ConfigError if there is not exactly one."""
     place, _, variable = spec.partition(":")

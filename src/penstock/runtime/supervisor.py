@@ -17,8 +17,7 @@ from penstock.client.topics import look_at_queue, provide_topics, wanted_topics
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
-from penstock.lifeline import CHILD_VARIABLE
-from penstock.loading import load_app
+from penstock.loading import is_loading, load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, write_spec
 from penstock.runtime.child import Child
@@ -39,17 +38,27 @@ class RunOptions:
     analyze: AnalyzeConfig = field(default_factory=AnalyzeConfig)
 
 
-def run(app: App, *, data: str = ".penstock", port: int | None = None, queue: str = "") -> int:
+def run(
+    app: App, *, data: str = ".penstock", port: int = 8080, queue: str = "", listen: str = "127.0.0.1:9092"
+) -> None:
     """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`."""
-    if os.environ.get(CHILD_VARIABLE):
+    if is_loading():
         raise ConfigError("penstock.run was called while the app was loaded: put it under if __name__ == '__main__'")
-    main = sys.modules["__main__"]
-    names = [name for name, value in vars(main).items() if value is app]
-    file = getattr(main, "__file__", None)
-    if file is None or not names:
-        raise ConfigError("penstock.run needs an App that is a global of a script: its processes import it from there")
-    edge = EdgeConfig() if port is None else replace(EdgeConfig(), listen=f"127.0.0.1:{port}")
-    return supervise(f"{file}:{names[0]}", RunOptions(data=data, queue=queue, edge=edge), print_line)
+    try:
+        main = sys.modules["__main__"]
+        file = getattr(main, "__file__", None)
+        names = [name for name, value in vars(main).items() if value is app]
+        if file is None or not names:
+            raise ConfigError("penstock.run needs an App that is a global of a script, which its processes import")
+        broker, edge = BrokerConfig(listen=listen), EdgeConfig(listen=f"127.0.0.1:{port}")
+        options = RunOptions(data=data, queue=queue, broker=broker, edge=edge)
+        status = supervise(f"{file}:{names[0]}", options, print_line)
+    except ConfigError as wrong:
+        for fault in wrong.faults:
+            sys.stderr.write(f"penstock: {fault}\n")
+        status = 2
+    if status:
+        sys.exit(status)
 
 
 def print_line(who: str, text: str) -> None:
