@@ -31,9 +31,10 @@ function link(state, words) { at("link").className = state; at("link").textConte
 function take(result) {
   const now = Date.now();
   total += 1;
-  dots.push({ at: now, ms: result.source_time_ms ? Math.max(0, now - result.source_time_ms) : null });
+  dots.push({ at: now, ms: result.time_ms > 0 ? Math.max(0, now - result.time_ms) : null });
   if (dots.length > SAMPLES) dots.splice(0, dots.length - SAMPLES);
-  const value = result.value !== null && typeof result.value === "object" ? result.value : { value: result.value };
+  const sent = result.value ?? result.text ?? result.base64 ?? null;
+  const value = sent !== null && typeof sent === "object" && !Array.isArray(sent) ? sent : { value: sent };
   for (const name of Object.keys(value)) if (!columns.includes(name) && columns.length < 12) columns.push(name);
   for (const [name, cell] of Object.entries(value)) count(name, cell);
   rows.unshift({ value, at: now });
