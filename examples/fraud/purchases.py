@@ -11,6 +11,7 @@ COUNTRIES = ("NL", "DE", "BE", "FR", "GB", "ES", "IT", "PL", "US")
 CARDS = 200
 ABROAD_SHARE = 0.06
 THIEF_SHARE = 0.01  # a stolen card is used again and again, for much
+LARGE_SHARE = 0.005  # a car, a kitchen, or a mistake
 LATE_SHARE = 0.05  # a terminal was offline for some minutes
 REPEAT_SHARE = 0.04  # a terminal heard no answer and sends again
 LATE_MAX_S = 900
@@ -39,10 +40,18 @@ def purchases(seed: int, begin: datetime, per_second: float) -> Iterator[dict[st
         purchase = {
             "id": f"{seed:x}-{number:08}",
             "card": card,
-            "amount": round(chance.uniform(300, 2_500) if is_theft else min(chance.lognormvariate(3.4, 1.1), 8_000), 2),
+            "amount": _amount(chance, is_theft),
             "country": chance.choice(COUNTRIES) if abroad else homes[card],
             "home": homes[card],
             "at": (now - late).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
         recent = [*recent[-49:], purchase]
         yield purchase
+
+
+def _amount(chance: random.Random, is_theft: bool) -> float:
+    if is_theft:
+        return round(chance.uniform(300, 2_500), 2)
+    if chance.random() < LARGE_SHARE:
+        return round(chance.uniform(2_000, 9_000), 2)
+    return round(min(chance.lognormvariate(3.4, 1.1), 2_000), 2)
