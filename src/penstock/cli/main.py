@@ -21,6 +21,8 @@ COMMANDS = {
     "topics": "List, create, describe, alter and delete topics.",
     "produce": "Write records to a topic, one a line.",
     "consume": "Print the records of a topic.",
+    "tap": "Watch topics live in the terminal.",
+    "queries": "Show what each continuous query does.",
     "doctor": "Check this machine, or stored data for damage.",
     "config": "Show the settings in force, and explain them.",
     "completion": "Print the completion script of a shell.",

@@ -1,0 +1,104 @@
+"""`penstock queries`: what every continuous query does, from what it reports to the queue."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach
+from penstock.cli.output import json_option, print_json, print_table
+from penstock.cli.queries_text import HEAD, is_silent, reasons, rows
+from penstock.event import QUERIES_TOPIC
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+_HISTORY_MS = 3_600_000  # a query that was silent for an hour is forgotten, as its reports are
+_REFRESH_S = 1.0
+_WAIT_S = 0.2  # how long an interruption may wait for the client library
+_CLEAR = "\x1b[H\x1b[2J"
+_NOBODY = "no query has reported within the last hour: start an app with 'penstock run APP'."
+
+
+@click.command("queries")
+@click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
+@json_option
+@broker_option
+def command(watch: bool, as_json: bool, broker: str) -> None:
+    """Show each query: state, mode, rows a second, lag, watermark, state, last checkpoint and latency."""
+    settings = reach(broker) | {
+        "group.id": "penstock-queries",  # the library wants one; the partition is assigned, nothing is committed
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        "fetch.wait.max.ms": 100,
+    }
+    from confluent_kafka import Consumer
+
+    consumer = Consumer(settings)
+    reports: dict[str, dict[str, Any]] = {}
+    try:
+        is_there = _assign(consumer)
+        if is_there:
+            _read(consumer, reports, ANSWER_TIMEOUT_S, until_end=True)
+        while True:
+            if watch and sys.stdout.isatty():
+                click.echo(_CLEAR, nl=False)
+            _show(reports, as_json)
+            sys.stdout.flush()
+            if not watch:
+                return
+            is_there = is_there or _assign(consumer)
+            _read(consumer, reports, _REFRESH_S)
+    except KeyboardInterrupt:
+        if not watch:
+            raise
+    finally:
+        consumer.close()
+
+
+def _show(reports: dict[str, dict[str, Any]], in_json: bool) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    if in_json:
+        found = [{**report, "silent": is_silent(report, now_ms)} for _, report in sorted(reports.items())]
+        print_json(found)
+    elif not reports:
+        click.echo(_NOBODY)
+    else:
+        print_table(HEAD, rows(reports, now_ms))
+        for line in reasons(reports):
+            click.echo(line)
+
+
+def _assign(consumer: Consumer) -> bool:
+    """Begin to read an hour ago; False while there is no such topic."""
+    from confluent_kafka import TopicPartition
+
+    if consumer.list_topics(QUERIES_TOPIC, timeout=ANSWER_TIMEOUT_S).topics[QUERIES_TOPIC].error is not None:
+        return False
+    since_ms = time.time_ns() // 1_000_000 - _HISTORY_MS
+    (begin,) = consumer.offsets_for_times([TopicPartition(QUERIES_TOPIC, 0, since_ms)], timeout=ANSWER_TIMEOUT_S)
+    consumer.assign([begin])
+    return True
+
+
+def _read(consumer: Consumer, reports: dict[str, dict[str, Any]], most_s: float, until_end: bool = False) -> None:
+    deadline = time.monotonic() + most_s
+    while (left := deadline - time.monotonic()) > 0:
+        message = consumer.poll(min(left, _WAIT_S))
+        if message is None:
+            continue
+        if (error := message.error()) is not None:
+            if until_end and error.name() == "_PARTITION_EOF":
+                return
+            continue
+        try:
+            report = json.loads(message.value() or b"null")
+        except ValueError:
+            continue  # anybody can write there
+        if isinstance(report, dict) and isinstance(report.get("query"), str):
+            reports[report["query"]] = report
