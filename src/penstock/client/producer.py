@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.errors import PenstockError
-from penstock.event import Headers
 from penstock.plan import Plan, TopicPlan
 
 # Reports are taken on the loop itself: librdkafka's callbacks take Python's lock once a message, and from a thread of
@@ -20,12 +20,9 @@ LINGER_MS = 0.5
 MESSAGES_MAX = 500_000
 CLOSE_WITHIN_S = 10.0
 
-Report = Callable[[KafkaError | None, Message], None]
+Report = Callable[[int, Any, Any], None]
+Sendable = tuple[bytes, bytes | None, Any]  # value, key, headers: a list of event.Headers
 Note = Callable[[str, str], None]
-
-
-class QueueFullError(PenstockError):
-    """The producer's own buffer is full: the event was not taken."""
 
 
 class EventProducer:
@@ -51,22 +48,24 @@ class EventProducer:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
-    def send(self, topic: str, value: bytes, key: bytes | None, headers: Headers, on_report: Report) -> None:
-        """Hand over one event; `on_report(error, message)` is called later, on the loop, exactly once."""
+    def send(self, topic: str, events: Sequence[Sendable], on_report: Report) -> tuple[int, str]:
+        """Hand over events in their order: how many were taken, and why not more.
+
+        For each that was taken `on_report(number, error, message)` is called later, on the loop, exactly once.
+        """
+        produce = self._producer(topic).produce
+        taken, fault = 0, ""
         try:
-            self._producer(topic).produce(
-                topic,
-                value,
-                key,
-                on_delivery=on_report,
-                headers=headers,  # type: ignore[arg-type]  # a list is not covariant; nobody changes it
-            )
+            for value, key, headers in events:
+                produce(topic, value, key, on_delivery=partial(on_report, taken), headers=headers)
+                taken += 1
         except BufferError:
-            raise QueueFullError("the buffer of the queue's client is full") from None
+            fault = "the buffer of the queue's client is full"
         except KafkaException as error:
-            raise PenstockError(error.args[0].str()) from None
+            fault = error.args[0].str()
         if self._timer is None:
             self._timer = self._loop.call_later(REPORTS_EVERY_S, self._take_reports)
+        return taken, fault
 
     def _producer(self, topic: str) -> Producer:
         settings = self._settings[topic]

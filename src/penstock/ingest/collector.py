@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from penstock.client.producer import EventProducer
 from penstock.config import EdgeConfig
-from penstock.errors import PenstockError
 from penstock.event import Headers
 from penstock.ingest.admission import Admission
 from penstock.ingest.counters import Counters
@@ -44,9 +41,18 @@ class Storing:
     def on_report(self, number: int, error: Any, message: Any) -> None:
         """What became of event `number`."""
         if error is not None:
-            self.failed[number] = error.str()
-        elif not number:
+            self.fail(number, error.str())
+            return
+        if not number:
             self.partition, self.offset = message.partition(), message.offset()
+        self._settle()
+
+    def fail(self, number: int, reason: str) -> None:
+        """Event `number` was not acknowledged."""
+        self.failed[number] = reason
+        self._settle()
+
+    def _settle(self) -> None:
         self.left -= 1
         if not self.left and not self.done.done():
             self.done.set_result(None)
@@ -74,35 +80,19 @@ class Collector:
     def store(self, topic: str, events: list[Ready]) -> Storing:
         """Hand events to the queue, in their order."""
         storing = Storing(len(events), self._loop.create_future())
-        moment_ms = now_ms()
-        for number, event in enumerate(events):
-            report = partial(storing.on_report, number)
-            fault = self.hand_over(topic, event, moment_ms, report)
-            if fault is not None:
-                storing.failed.update(dict.fromkeys(range(number, len(events)), fault))
-                storing.left -= len(events) - number - 1
-                storing.on_report(number, _Refusal(fault), None)
-                break
+        stamped = self.stamps.headers(topic, [event.id for event in events], now_ms())
+        taken, fault = self._producer.send(
+            topic,
+            [
+                (event.value, event.key, headers + event.headers if event.headers else headers)
+                for event, headers in zip(events, stamped, strict=True)
+            ],
+            storing.on_report,
+        )
+        self.stamps.used(topic, taken)
+        for number in range(taken, len(events)):
+            storing.fail(number, fault)
         return storing
-
-    def hand_over(self, topic: str, event: Ready, moment_ms: int, report: Callable[[Any, Any], None]) -> str | None:
-        """Hand one event to the queue; why it was not taken, or None."""
-        headers = self.stamps.headers(topic, event.id, moment_ms)
-        if event.headers:
-            headers += event.headers
-        try:
-            self._producer.send(topic, event.value, event.key, headers, report)
-        except PenstockError as error:
-            return str(error)
-        self.stamps.used(topic)
-        return None
-
-
-class _Refusal(NamedTuple):
-    reason: str
-
-    def str(self) -> str:
-        return self.reason
 
 
 def fresh_ids(count: int) -> list[str]:

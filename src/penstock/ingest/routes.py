@@ -13,6 +13,7 @@ from penstock.ingest.asgi import GoneError, LateError, Receive, Scope, Send, hea
 from penstock.ingest.bodies import BadBodyError, read_events
 from penstock.ingest.collector import Collector, Ready, fresh_ids
 from penstock.ingest.forms import ACCEPTED, Form, form_of
+from penstock.ingest.line_stream import LineStream
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 
 PREFIX = "/ingest/"
@@ -55,7 +56,7 @@ class IngestDoors:
             said = content_type if form is None else f"{content_type} as {encoding.decode('latin-1')}"
             return self._refuse("type", answers.wrong_type(said, ACCEPTED))
         if form is Form.LINES:
-            return self._refuse("type", answers.wrong_type(content_type, ACCEPTED))
+            return await LineStream(self._collector, admission).run(scope, receive)
         return await self._take_whole(scope, receive, admission, form)
 
     def _refuse(self, reason: str, answer: Answer) -> Answer:

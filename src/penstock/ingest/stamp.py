@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from penstock.event import ID, PRODUCER, SEQUENCE, TIME, Headers
 
 CHANCE_BYTES = 10  # for each id
@@ -27,13 +29,14 @@ class Stamps:
         self._producer_header = (PRODUCER, producer.encode())
         self._next: dict[str, int] = {}
 
-    def headers(self, topic: str, id: str, time_ms: int) -> Headers:
-        """The headers of the next event of a topic; `used` makes the number final."""
-        sequence = self._next.get(topic, 0)
+    def headers(self, topic: str, ids: Iterable[str], time_ms: int) -> list[Headers]:
+        """The headers of the next events of a topic; `used` makes the numbers final."""
+        producer, moment = self._producer_header, (TIME, b"%d" % time_ms)
         return [
-            (ID, id.encode()), self._producer_header, (SEQUENCE, b"%d" % sequence), (TIME, b"%d" % time_ms)
-        ]  # fmt: skip
+            [(ID, id.encode()), producer, (SEQUENCE, b"%d" % sequence), moment]
+            for sequence, id in enumerate(ids, self._next.get(topic, 0))
+        ]
 
-    def used(self, topic: str) -> None:
-        """The event with the last headers was handed over."""
-        self._next[topic] = self._next.get(topic, 0) + 1
+    def used(self, topic: str, count: int) -> None:
+        """So many of the events that were stamped last were handed over."""
+        self._next[topic] = self._next.get(topic, 0) + count

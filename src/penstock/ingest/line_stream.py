@@ -1,0 +1,112 @@
+"""NDJSON: lines are stored while the rest of the body is still on its way; a full queue slows the sender down."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from typing import NamedTuple
+
+from penstock.ingest.admission import Admission, RefusedError
+from penstock.ingest.answers import Answer
+from penstock.ingest.asgi import LATE, LateError, Receive, Scope, next_chunk
+from penstock.ingest.collector import Collector, Ready, Storing, now_ms
+from penstock.ingest.lines import Line, Lines, Tally
+from penstock.ingest.room import EVENT_OVERHEAD_BYTES
+from penstock.ingest.stamp import CHANCE_BYTES, new_ids
+
+WINDOW_BYTES = 4 * 1024 * 1024  # of one request, handed over and not yet acknowledged
+ROOM_AGAIN_S = 0.005
+
+
+class _Part(NamedTuple):
+    storing: Storing
+    numbers: list[int]
+    event_bytes: int
+    held: int
+
+
+class LineStream:
+    """One request."""
+
+    def __init__(self, collector: Collector, admission: Admission) -> None:
+        self._collector = collector
+        self._admission = admission
+        self._lines = Lines(admission.event_bytes_max)
+        self._parts: deque[_Part] = deque()
+        self._under_way = 0
+        self._began = time.perf_counter()
+        self.tally = Tally()
+
+    async def run(self, scope: Scope, receive: Receive) -> Answer:
+        """Store what comes until the body ends, and tell what became of it."""
+        cut = ""
+        try:
+            more = True
+            while more:
+                chunk, more = await next_chunk(scope, receive)
+                await self._store(scope, list(self._lines.feed(chunk)))
+            await self._store(scope, list(self._lines.end()))
+        except LateError:
+            cut = "the request was not whole in time: what was accepted is stored"
+        finally:
+            while self._parts:
+                await self._settle_one()
+        self._collector.counters.refused["late"] += bool(cut)
+        return self.tally.answer(cut)
+
+    async def _store(self, scope: Scope, lines: list[Line]) -> None:
+        events, numbers = self._admit(lines)
+        if not events:
+            return
+        size = sum([len(event.value) for event in events])
+        held = size + EVENT_OVERHEAD_BYTES * len(events)
+        while not self._collector.room.take(held):
+            if self._parts:
+                await self._settle_one()
+            elif scope.get(LATE):
+                raise LateError
+            else:
+                await asyncio.sleep(ROOM_AGAIN_S)
+        self._under_way += held
+        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, size, held))
+        while self._under_way > WINDOW_BYTES or (self._parts and self._parts[0].storing.done.done()):
+            await self._settle_one()
+
+    def _admit(self, lines: list[Line]) -> tuple[list[Ready], list[int]]:
+        moment_ms = now_ms()
+        fresh = new_ids(len(lines), moment_ms, os.urandom(CHANCE_BYTES * len(lines)))
+        admit, events, numbers = self._admission.admit, [], []
+        for (number, line), new_id in zip(lines, fresh, strict=True):
+            if line is None:
+                self._refuse(number, f"a line has at most {self._admission.event_bytes_max} bytes")
+                continue
+            try:
+                key, id = admit(line)
+            except RefusedError as wrong:
+                self._refuse(number, str(wrong))
+                continue
+            events.append(Ready(line, key, id or new_id))
+            numbers.append(number)
+        return events, numbers
+
+    def _refuse(self, number: int, reason: str) -> None:
+        self.tally.refuse(number, reason)
+        self._collector.counters.refused["line"] += 1
+
+    async def _settle_one(self) -> None:
+        part = self._parts[0]
+        await part.storing.done
+        self._parts.popleft()
+        self._under_way -= part.held
+        self._collector.room.give(part.held)
+        failed, counters, topic = part.storing.failed, self._collector.counters, self._admission.topic
+        for at, reason in failed.items():
+            self.tally.miss(part.numbers[at], reason)
+        self.tally.accepted += len(part.numbers) - len(failed)
+        counters.accepted[topic] += len(part.numbers) - len(failed)
+        counters.unstored[topic] += len(failed)
+        if not failed:
+            counters.accepted_bytes[topic] += part.event_bytes
+        counters.store.add((time.perf_counter() - self._began) * 1000)

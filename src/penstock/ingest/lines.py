@@ -1,0 +1,99 @@
+"""Cuts a stream of bytes into lines, within bounds; and what a sender of lines hears in the end. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock.ingest.answers import Answer, retry_after
+
+FAULTS_MAX = 100  # told one by one; the rest is counted
+
+Line = tuple[int, bytes | None]
+
+
+class Lines:
+    """Chunks in, whole lines with their numbers out, from 1; None for a line that is too long to be kept."""
+
+    def __init__(self, line_bytes_max: int) -> None:
+        self._line_bytes_max = line_bytes_max
+        self._number = 0
+        self._rest = b""
+        self._is_skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """The lines that end in `chunk`; blank ones are counted, not given."""
+        whole, newline, rest = chunk.rpartition(b"\n")
+        if not newline:
+            self._keep(chunk)
+            return
+        lines = whole.split(b"\n")
+        if self._rest or self._is_skipping:
+            lines[0] = self._rest + lines[0]
+        for line in lines:
+            yield from self._line(line)
+        self._rest = b""
+        self._keep(rest)
+
+    def end(self) -> Iterator[Line]:
+        """The last line, if it does not end with a newline."""
+        if self._rest or self._is_skipping:
+            yield from self._line(self._rest)
+
+    def _line(self, line: bytes) -> Iterator[Line]:
+        self._number += 1
+        if self._is_skipping or len(line) > self._line_bytes_max + 1:
+            self._is_skipping = False
+            yield self._number, None
+        elif not line.isspace() and line:
+            yield self._number, line[:-1] if line.endswith(b"\r") else line
+
+    def _keep(self, part: bytes) -> None:
+        if self._is_skipping or len(self._rest) + len(part) > self._line_bytes_max + 1:
+            self._rest, self._is_skipping = b"", True
+        else:
+            self._rest += part
+
+
+class Tally:
+    """What became of the lines of one request."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self.refused = 0
+        self.unstored = 0
+        self._faults: list[dict[str, object]] = []
+
+    def refuse(self, line: int, reason: str) -> None:
+        """This line is no event."""
+        self.refused += 1
+        self._tell(line, reason)
+
+    def miss(self, line: int, reason: str) -> None:
+        """This line was not acknowledged: it may or may not be stored."""
+        self.unstored += 1
+        self._tell(line, f"not acknowledged in time ({reason}): may or may not be stored")
+
+    def _tell(self, line: int, reason: str) -> None:
+        if len(self._faults) < FAULTS_MAX:
+            self._faults.append({"line": line, "error": reason})
+
+    def answer(self, cut: str = "") -> Answer:
+        """202 all stored, 207 some lines bad, 400 none good, 503 some not stored; `cut`: why not all was read (408)."""
+        body = {
+            "accepted": self.accepted,
+            "refused": self.refused,
+            "unstored": self.unstored,
+            "faults": self._faults,
+            "faults_left_off": self.refused + self.unstored - len(self._faults),
+        }
+        status = 207 if self.accepted and self.refused else 400 if not self.accepted else 202
+        if not self.accepted and not self.refused:
+            body["error"] = "there was no event"
+        if cut:
+            status, body["error"] = 408, cut
+        if self.unstored:
+            status, body["error"] = 503, "the queue did not acknowledge all lines in time"
+        headers = ((b"connection", b"close"),) if cut else ()
+        return Answer(status, msgspec.json.encode(body), (*headers, retry_after()) if status == 503 else headers)
