@@ -1,0 +1,31 @@
+"""python -m penstock.analyze SPEC: the queries of a run, in a process of their own."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from penstock.errors import ConfigError, PenstockError
+from penstock.lifeline import die_with_parent
+from penstock.run_spec import read_spec
+
+
+def main() -> int:
+    """Run until SIGTERM; 2 if the app or the configuration is wrong, 1 if Spark ended."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
+    from penstock.analyze.running import run_queries
+
+    try:
+        return run_queries(read_spec(Path(sys.argv[1])))
+    except ConfigError as wrong:
+        sys.stderr.write("".join(f"{fault}\n" for fault in wrong.faults))
+        return 2
+    except PenstockError as failed:
+        sys.stderr.write(f"{failed}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Every query as a streaming DataFrame before any of them starts, or every reason why one cannot be."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from penstock.analyze.modes import Operator, is_stateful, operators_of
+from penstock.analyze.results import to_records, value_columns
+from penstock.analyze.rows import EVENT, good_rows, read_records
+from penstock.errors import ConfigError
+from penstock.plan import Plan, QueryPlan, TopicPlan, sql_with_views
+
+_NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A query that can be started."""
+
+    query: QueryPlan
+    records: DataFrame
+    operators: tuple[Operator, ...]
+
+
+class Refused(Exception):
+    """A query cannot run as it is; every reason."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def build_query(query: QueryPlan, plan: Plan, spark: SparkSession, queue: str, options: Mapping[str, str]) -> Built:
+    """The query on its topics; Refused if it is none."""
+    frames = {}
+    for name in query.reads:
+        rows = good_rows(read_records(spark, name, queue, options), plan.topics[name])
+        if query.watermark and (column := plan.topics[name].event_time):
+            rows = rows.withWatermark(column, query.watermark)
+        frames[name] = rows
+    result = _result(query, frames, spark)
+    output = plan.topics[query.writes]
+    operators = tuple(operators_of(result))
+    faults = [*_column_faults(result, output), *_identity_faults(result, output, plan, query, operators)]
+    if faults:
+        raise Refused(*faults)
+    try:
+        _check_streaming(result)
+        return Built(query, to_records(result, output, query.name), operators)
+    except PySparkException as error:
+        raise Refused(spark_words(error)) from error
+
+
+def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
+    """ConfigError with every fault of every query, if there is one."""
+    if said := [f"query {name}: {fault}" for name, found in faults.items() for fault in found]:
+        raise ConfigError(*said)
+
+
+def spark_words(error: BaseException) -> str:
+    """The first sentence of what Spark says, without plans and traces."""
+    text = str(error).strip() or type(error).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].split(" SQLSTATE")[0][:500]
+
+
+def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:
+    try:
+        if query.sql is None:
+            result: Any = query.function(*frames.values()) if query.function else None
+        else:
+            views = {name: f"penstock_{position}" for position, name in enumerate(frames)}
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(views[name])
+            result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
+    except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
+        raise Refused(f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}") from error
+    if not isinstance(result, DataFrame):
+        raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
+    if not result.isStreaming:
+        raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
+    return result
+
+
+def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
+    columns = value_columns(result.columns)
+    if not columns:
+        yield "the result has no columns but _event and _headers: select something"
+    for name in dict.fromkeys(name for name in columns if columns.count(name) > 1):
+        yield f"the result has {columns.count(name)} columns called {name}: rename all but one"
+    for field in result.schema.fields:
+        if field.name in columns and (inside := _no_json(field.dataType)):
+            yield f"column {field.name} is {inside}, which JSON cannot carry: cast it, or leave it out"
+    for name in output.key:
+        if name not in columns:
+            yield f"topic {output.name} has the key {name}, which the result lacks: add it to the select"
+    for name in output.schema.required if output.schema else ():
+        if name not in columns:
+            yield f"topic {output.name} asks for the column {name} (NOT NULL), which the result lacks"
+    if EVENT in result.columns:
+        kind = result.schema[EVENT].dataType
+        if not isinstance(kind, T.StructType) or not {"id", "time", "topic", "partition", "offset"} <= set(kind.names):
+            yield "_event must be the struct that came with the row: do not make another of that name"
+
+
+def _identity_faults(
+    result: DataFrame, output: TopicPlan, plan: Plan, query: QueryPlan, operators: tuple[Operator, ...]
+) -> Iterator[str]:
+    if EVENT in result.columns or is_stateful(operators):
+        return
+    known = [identity for topic in (output, *(plan.topics[n] for n in query.reads)) if (identity := topic.identity)]
+    if any(set(identity) <= set(result.columns) for identity in known):
+        return
+    columns = f" nor the identity columns ({', '.join(known[0])})" if known else ""
+    yield (
+        f"the result keeps neither _event{columns}: after a crash some results are written again, and nobody "
+        "could tell a repeat from a new one: add _event to the select"
+        if columns
+        else "the result does not keep _event: after a crash some results are written again, and nobody could tell "
+        "a repeat from a new one: add _event to the select"
+    )
+
+
+def _no_json(kind: T.DataType) -> str | None:
+    if isinstance(kind, _NO_JSON):
+        return kind.simpleString().upper()
+    inside: list[T.DataType] = []
+    if isinstance(kind, T.StructType):
+        inside = [field.dataType for field in kind.fields]
+    elif isinstance(kind, T.ArrayType):
+        inside = [kind.elementType]
+    elif isinstance(kind, T.MapType):
+        inside = [kind.keyType, kind.valueType]
+    return next((found for part in inside if (found := _no_json(part))), None)
+
+
+def _check_streaming(result: DataFrame) -> None:
+    """Spark's own check of what a streaming query may do, which it else makes only at the start."""
+    jvm: Any = result.sparkSession._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    update = jvm.org.apache.spark.sql.streaming.OutputMode.Update()
+    frame: Any = result
+    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), update)
+
+
+def _where(error: BaseException, query: QueryPlan) -> str:
+    if query.function is None:
+        return ""
+    code = getattr(query.function, "__code__", None)
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if code and f.filename == code.co_filename]
+    return f"line {lines[-1]}: " if lines else ""

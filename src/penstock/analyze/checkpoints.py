@@ -1,0 +1,88 @@
+"""Where a query goes on: its checkpoint folder, the mode it was begun in, and syncing what Spark does not sync."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from penstock.analyze.modes import Choice
+
+
+class Checkpoint:
+    """The checkpoint of one query below DATA/analyze/checkpoints."""
+
+    def __init__(self, folder: Path, query: str) -> None:
+        self.path = folder / query
+        self._mode_file = folder / f"{query}.json"
+        self._synced_ns = 0
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a batch was ever planned in it."""
+        offsets = self.path / "offsets"
+        return offsets.is_dir() and any(name.name.isdigit() for name in offsets.iterdir())
+
+    def remembered(self) -> Choice | None:
+        """The mode it was begun in; None if it was not begun."""
+        if not self.is_begun:
+            return None
+        try:
+            kept = json.loads(self._mode_file.read_text())
+            return Choice(kept["mode"], kept["reason"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def remember(self, choice: Choice) -> None:
+        """Keep the mode beside the checkpoint."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        new = self._mode_file.with_suffix(".new")
+        new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason}))
+        _sync(new)
+        os.replace(new, self._mode_file)
+        _sync(self.path.parent)
+
+    def clear(self) -> None:
+        """Forget everything: the next start is the first."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self._mode_file.unlink(missing_ok=True)
+        self._synced_ns = 0
+
+    def sync(self) -> None:
+        """Make durable what was written since the last time: Spark itself syncs nothing."""
+        newest = self._synced_ns
+        for folder, _, files in os.walk(self.path):
+            changed = False
+            for name in files:
+                path = Path(folder, name)
+                try:
+                    written_ns = path.stat().st_mtime_ns
+                    if written_ns >= self._synced_ns:
+                        _sync(path)
+                        changed = True
+                        newest = max(newest, written_ns)
+                except FileNotFoundError:
+                    continue  # Spark cleaned it away meanwhile
+            if changed:
+                _sync(Path(folder))
+        self._synced_ns = newest
+
+
+def switch_fault(asked: str, remembered: Choice | None) -> str | None:
+    """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
+    if remembered is None or asked == "auto" or asked == remembered.mode:
+        return None
+    words = {"realtime": "real time", "microbatch": "micro-batches"}
+    return (
+        f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
+        f"say mode={remembered.mode!r}, or give the query another name to begin anew"
+    )
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

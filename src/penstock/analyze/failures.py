@@ -1,0 +1,56 @@
+"""What an ended query died of, told apart by what must happen next."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.analyze.modes import refusal
+
+Kind = Literal["away", "lost", "refused", "fault"]
+
+_AWAY = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Network|Disconnect|BrokerNotAvailable|CoordinatorNotAvailable"
+    r"|LeaderNotAvailable|NotLeaderOrFollower|NotEnoughReplicas\w*|KafkaStorage|UnknownTopicOrPartition"
+    r"|RetriableCommitFailed|TopicAuthorization)Exception"
+    r"|Failed to (?:construct kafka consumer|update metadata)|No resolvable bootstrap urls"
+    r"|Expiring \d+ record|Timeout (?:of \d+ms )?expired|not present in metadata|Connection refused"
+)
+_LOST = re.compile(
+    r"KAFKA_DATA_LOSS|data may have been lost|OffsetOutOfRange|offset was changed from"
+    r"|Partitions? .* (?:have|has) been deleted|PARTITIONS_DELETED|START_OFFSET_RESET|COULD_NOT_READ_OFFSET_RANGE"
+    r"|INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS"
+)
+_SAYS = re.compile(r"^(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query ended."""
+
+    kind: Kind
+    reason: str
+
+
+def failure_of(said: str) -> Failure:
+    """The failure that Spark's exception text describes."""
+    if _LOST.search(said):
+        return Failure(
+            "lost",
+            "the topic no longer holds what the checkpoint points to (deleted, made anew, or older than its "
+            f"retention): {_root(said)}",
+        )
+    if refused := refusal(said):
+        return Failure("refused", refused)
+    if _AWAY.search(said):
+        return Failure("away", _root(said))
+    return Failure("fault", _root(said))
+
+
+def _root(said: str) -> str:
+    """The innermost cause in one line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")] or lines[:1]
+    text = _SAYS.sub("", causes[-1]) if causes else "it ended without a reason"
+    return text.split(" SQLSTATE")[0][:500] or causes[-1][:500]

@@ -1,0 +1,53 @@
+"""From the DataFrame of a query to the records of its output topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from penstock import event
+from penstock.analyze.rows import EVENT, HEADERS, source_text
+from penstock.plan import TopicPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TIME_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+def to_records(result: DataFrame, output: TopicPlan, query: str) -> DataFrame:
+    """Key, value and headers of every result, for Spark's Kafka sink."""
+    columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
+    options = {"ignoreNullFields": "false", **_TIME_OPTIONS}
+    wanted = [_key(output).alias("key"), F.to_json(F.struct(*columns), options).alias("value")]
+    if EVENT in result.columns:
+        wanted.append(_headers(query).alias("headers"))
+    return result.select(*wanted)
+
+
+def value_columns(columns: list[str]) -> list[str]:
+    """The columns that become the JSON of a result."""
+    return [name for name in columns if name not in (EVENT, HEADERS)]
+
+
+def _key(output: TopicPlan) -> Column:
+    if not output.key:
+        return F.lit(None).cast("string")
+    texts = [F.col(f"`{name}`").cast("string") for name in output.key]
+    if len(texts) == 1:
+        return texts[0]
+    return F.concat_ws("|", *(F.coalesce(text, F.lit("")) for text in texts))
+
+
+def _headers(query: str) -> Column:
+    source = F.col(EVENT)
+    texts = {
+        event.ID: source["id"],
+        event.TIME: F.unix_millis(source["time"]).cast("string"),
+        event.SOURCE: source_text(source["topic"], source["partition"], source["offset"]),
+        event.QUERY: F.lit(query),
+    }
+    return F.array(
+        *(F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value")) for name, text in texts.items())
+    )

@@ -1,0 +1,90 @@
+"""From the records of a topic to the rows a query sees, and apart from them what does not parse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from penstock import event
+from penstock.plan import TopicPlan
+from penstock.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+EVENT = "_event"
+HEADERS = "_headers"
+BROKEN = "_penstock_broken"
+PARSED = "_penstock_parsed"
+
+
+def read_records(spark: SparkSession, topic: str, queue: str, options: Mapping[str, str]) -> DataFrame:
+    """The records of a topic as Spark's connector gives them, with headers."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", queue)
+    return reader.options(subscribe=topic, includeHeaders="true", **options).load()
+
+
+def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
+    """The schema's columns, `_event` and `_headers`, of every record that parses."""
+    schema = _schema_of(topic)
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(~_is_broken(schema))
+    columns = [F.col(PARSED)[name].alias(name) for name in schema.names]
+    return parsed.select(*columns, _event_struct().alias(EVENT), F.col("headers").alias(HEADERS))
+
+
+def broken_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
+    """Every record that does not parse, raw: key, value, headers, and where it stands."""
+    schema = _schema_of(topic)
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(_is_broken(schema))
+    return parsed.select("key", "value", "headers", "topic", "partition", "offset")
+
+
+def _schema_of(topic: TopicPlan) -> Schema:
+    if topic.schema is None:
+        raise ValueError(f"topic {topic.name} has no schema")
+    return topic.schema
+
+
+def _parsed(schema: Schema) -> Column:
+    # Spark fills the extra column with the text of what it could not read, and leaves it null else.
+    ddl = f"{schema.ddl}, {BROKEN} STRING"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
+    return F.from_json(F.col("value").cast("string"), ddl, options)
+
+
+def _is_broken(schema: Schema) -> Column:
+    parsed = F.col(PARSED)
+    broken = (
+        F.col("value").isNull()
+        | ~F.is_valid_utf8(F.col("value").cast("string"))
+        | parsed.isNull()
+        | parsed[BROKEN].isNotNull()
+    )
+    for name in schema.required:
+        broken = broken | parsed[name].isNull()
+    return F.coalesce(broken, F.lit(True))
+
+
+def _event_struct() -> Column:
+    time_ms = _header(event.TIME).try_cast("bigint")
+    return F.struct(
+        F.coalesce(_header(event.ID), source_text(F.col("topic"), F.col("partition"), F.col("offset"))).alias("id"),
+        _header(event.PRODUCER).alias("producer"),
+        _header(event.SEQUENCE).try_cast("bigint").alias("sequence"),
+        F.col("topic"),
+        F.col("partition"),
+        F.col("offset"),
+        F.coalesce(F.timestamp_millis(time_ms), F.col("timestamp")).alias("time"),
+    )
+
+
+def source_text(topic: Column, partition: Column, offset: Column) -> Column:
+    """TOPIC/PARTITION/OFFSET."""
+    return F.concat_ws("/", topic, partition.cast("string"), offset.cast("string"))
+
+
+def _header(name: str) -> Column:
+    found = F.filter(F.col("headers"), lambda header: header["key"] == name)
+    return F.get(found, F.lit(0))["value"].cast("string")

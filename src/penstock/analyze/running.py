@@ -1,0 +1,59 @@
+"""All queries of a run: Spark is started while the app is read, then every query is looked after until the end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from penstock.errors import ConfigError
+from penstock.jvm.java import find_java
+from penstock.jvm.spark import SparkJvm, spark_command
+from penstock.loading import load_app
+from penstock.plan import plan_app
+from penstock.run_spec import RunSpec
+
+_LOCK_DEADLINE_S = 30.0
+
+
+def run_queries(spec: RunSpec) -> int:
+    """Run the app's queries until SIGTERM; the exit status."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    data = Path(spec.data, "analyze")
+    data.mkdir(parents=True, exist_ok=True)
+    with _only_one(data / "lock") as lock:
+        shutil.rmtree(data / "tmp", ignore_errors=True)
+        command = spark_command(find_java(os.environ), memory=spec.analyze.memory, log=data / "spark.log")
+        jvm = SparkJvm(command, keep_open=[lock.fileno()])
+        try:
+            # The JVM starts while the app is read: neither needs the other.
+            plan = plan_app(load_app(spec.app), spec.kind)
+            from penstock.analyze.conductor import Conductor  # Spark's Python, for the same reason here
+
+            return Conductor(spec, plan, data, jvm).run(stopping)
+        finally:
+            jvm.end()
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[IO[str]]:
+    """The lock that an earlier run, or its JVM, may still hold for a moment: two of them would write the same twice."""
+    with path.open("w") as file:
+        deadline = time.monotonic() + _LOCK_DEADLINE_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ConfigError(f"another process runs queries on {path.parent}: stop it first") from None
+                time.sleep(0.05)
+        yield file

@@ -1,0 +1,132 @@
+"""Spark's JVM, started directly: Spark's own scripts start one JVM only to print the command of the next."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from penstock.errors import ConfigError, PenstockError
+from penstock.jvm.jars import cache_folder, provide_jars
+
+SPARK_LOCK = Path(__file__).with_name("spark.jars")
+
+_LOGGING = Path(__file__).with_name("spark.log4j2.properties")
+_MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+_OPENED = (
+    "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
+    "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)  # fmt: skip
+# Spark's own list, but for the module jdk.incubator.vector: small Javas do not have it, and only Spark's ML uses it.
+_FLAGS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Djava.awt.headless=true",
+)
+_START_DEADLINE_S = 120.0
+_POLL_S = 0.01
+_PR_SET_PDEATHSIG = 1
+
+
+class SparkJvm:
+    """A JVM of Spark that PySpark can connect to. It dies with this process, also by kill -9."""
+
+    def __init__(self, command: Sequence[str], *, keep_open: Sequence[int] = ()) -> None:
+        """Starts it, from the main thread; it holds the files `keep_open` as long as it lives."""
+        self._folder = tempfile.TemporaryDirectory(prefix="penstock-")
+        self._info = Path(self._folder.name, "gateway")
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            env=os.environ | _environment(self._info),
+            pass_fds=keep_open,
+            preexec_fn=_die_with_parent,
+        )
+
+    def gateway(self) -> tuple[int, str]:
+        """Port and secret for PySpark, once it listens; PenstockError if it does not."""
+        deadline = time.monotonic() + _START_DEADLINE_S
+        while not self._info.exists():
+            try:
+                status = self.process.wait(_POLL_S)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > deadline:
+                    raise PenstockError(f"Spark's JVM did not answer within {_START_DEADLINE_S:.0f} s") from None
+            else:
+                raise PenstockError(f"Spark's JVM ended with status {status} at its start")
+        said = self._info.read_bytes()
+        length = int.from_bytes(said[4:8], "big")
+        return int.from_bytes(said[:4], "big"), said[8 : 8 + length].decode()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def end(self) -> None:
+        """kill -9, and wait until it is gone: a clean end of Spark keeps nothing that this one loses."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self._folder.cleanup()
+
+
+def spark_home() -> Path:
+    """The folder of the pyspark package, which carries Spark; ConfigError if it is not installed."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise ConfigError("queries run on Spark, which is missing: run pip install 'penstock[spark]'")
+    return Path(found.origin).parent
+
+
+def spark_class_path() -> list[Path]:
+    """Spark's own jars and those of its Kafka connector, fetched if need be, always in the same order."""
+    own = sorted((spark_home() / "jars").glob("*.jar"))
+    # Spark wants this one before all that carry an older copy of it.
+    own.sort(key=lambda jar: not jar.name.startswith("slf4j-api"))
+    return [*own, *provide_jars(SPARK_LOCK, cache_folder(os.environ))]
+
+
+def spark_command(java: Path, *, memory: str, log: Path, flags: Sequence[str] = ()) -> list[str]:
+    """The command of a JVM that lets PySpark connect; `flags` are for Java itself."""
+    return [
+        str(java),
+        f"-Xmx{memory}",
+        *_FLAGS,
+        f"-Dlog4j2.configurationFile={_LOGGING}",
+        f"-Dpenstock.log={log}",
+        *flags,
+        "-cp",
+        os.pathsep.join(map(str, spark_class_path())),
+        _MAIN_CLASS,
+    ]
+
+
+def _environment(info: Path) -> dict[str, str]:
+    return {
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",  # its pages have no authentication
+        "PYSPARK_PYTHON": sys.executable,  # another Python fails in confusing ways
+    }
+
+
+def _die_with_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    if sys.platform == "linux":
+        # Its own watch on standard input runs shutdown hooks first, while the next one may have started already.
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
