@@ -25,6 +25,7 @@ PRODUCE_BY_ID = FETCH_BY_ID = 13
 int8, int16 = st.integers(-(2**7), 2**7 - 1), st.integers(-(2**15), 2**15 - 1)
 int32, int64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+ranges = st.none() | st.lists(st.tuples(int64, int64), max_size=3)
 blobs = st.binary(max_size=300)
 
 
@@ -110,7 +111,13 @@ def wanted_fetch(request: cold_fetch.FetchRequest, version: int) -> hot_fetch.Fe
         for topic in request.topics
     ]
     return hot_fetch.FetchCall(
-        request.max_wait_ms, request.min_bytes, request.max_bytes, request.session_id, request.session_epoch, topics
+        request.max_wait_ms,
+        request.min_bytes,
+        request.max_bytes,
+        request.isolation_level == 1,
+        request.session_id,
+        request.session_epoch,
+        topics,
     )
 
 
@@ -167,6 +174,10 @@ def test_a_produce_response_is_written_as_by_the_table(version: int, chance: st.
     assert hot_produce.encode_produce_response(version, correlation, hot) == want
 
 
+def _cold_ranges(part: hot_fetch.FetchedPartition) -> list[cold_fetch.AbortedTransaction] | None:
+    return None if part.aborted is None else [cold_fetch.AbortedTransaction(*one) for one in part.aborted]
+
+
 @pytest.mark.parametrize("version", FETCH_VERSIONS)
 @settings(max_examples=15, deadline=None)
 @given(chance=st.data())
@@ -176,13 +187,16 @@ def test_a_fetch_response_is_written_as_by_the_table(version: int, chance: st.Da
     hot, cold = [], []
     for name, topic_id in chance.draw(st.lists(keys(version, FETCH_BY_ID), max_size=3)):
         found = chance.draw(
-            st.lists(st.builds(hot_fetch.FetchedPartition, int32, int16, int64, int64, blobs), max_size=3)
+            st.lists(
+                st.builds(hot_fetch.FetchedPartition, int32, int16, int64, int64, int64, ranges, blobs), max_size=3
+            )
         )
         hot.append((raw_key(name, topic_id, version, FETCH_BY_ID), found))
         parts = [
             cold_fetch.PartitionData(
-                part.partition, part.error_code, part.high_watermark, part.high_watermark,
-                part.start_offset if version >= 5 else -1, aborted_transactions=None, records=part.records,
+                part.partition, part.error_code, part.high_watermark, part.stable_offset,
+                part.start_offset if version >= 5 else -1, aborted_transactions=_cold_ranges(part),
+                records=part.records,
             )
             for part in found
         ]  # fmt: skip

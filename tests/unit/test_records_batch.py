@@ -45,7 +45,7 @@ def test_an_honest_batch_passes() -> None:
         ({"last_delta": 2**31 - 1}, ErrorCode.INVALID_RECORD),
         ({"attributes": CONTROL}, ErrorCode.INVALID_RECORD),
         ({"attributes": CONTROL | TRANSACTIONAL}, ErrorCode.INVALID_RECORD),
-        ({"attributes": TRANSACTIONAL}, ErrorCode.INVALID_REQUEST),
+        ({"attributes": TRANSACTIONAL}, ErrorCode.INVALID_RECORD),
         ({"attributes": LOG_APPEND_TIME}, ErrorCode.INVALID_TIMESTAMP),
         ({"attributes": 5}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         ({"attributes": 7}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),

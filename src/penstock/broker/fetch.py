@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.broker.connection import Slot
-from penstock.broker.partition import Partition
+from penstock.broker.partition import Partition, Shown
 from penstock.errors import ErrorCode
-from penstock.log.reading import DamagedError, read
+from penstock.log.reading import DamagedError, aborted_between, read_until
 from penstock.records.batch import LEADER_EPOCH
 from penstock.wire.fetch import (
     BY_TOPIC_ID,
@@ -28,10 +28,11 @@ _UNKNOWN = -1
 class Collected:
     """What a fetch has found so far."""
 
-    __slots__ = ("has_error", "may_exceed", "room", "size", "topics")
+    __slots__ = ("has_error", "is_committed", "may_exceed", "room", "size", "topics")
 
-    def __init__(self, room: int, may_exceed: bool) -> None:
+    def __init__(self, room: int, is_committed: bool, may_exceed: bool) -> None:
         self.room = room
+        self.is_committed = is_committed  # nothing of open transactions, and told which were aborted
         self.may_exceed = may_exceed  # the first batch is sent whatever its size, else a client would never get on
         self.size = 0
         self.has_error = False
@@ -76,10 +77,11 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
     node.wake_at(now_ms + call.max_wait_ms, waiting)
 
 
-def on_visible(node: Node, partition: Partition, size: int, now_ms: int) -> None:
+def on_visible(node: Node, partition: Partition, shown: Shown, now_ms: int) -> None:
     """More of a partition can be read: answer the fetches for which that is enough."""
+    visible, stable = shown
     for waiting in list(partition.fetches):
-        waiting.missing -= size
+        waiting.missing -= stable if waiting.call.is_committed else visible
         if waiting.missing <= 0:
             finish(node, waiting, now_ms)
 
@@ -110,7 +112,7 @@ def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collecte
     by_id = version >= BY_TOPIC_ID
     is_full = node.room.is_full
     room = 0 if is_full else min(call.bytes_max, node.config.fetch_bytes_max)
-    found = Collected(room, may_exceed=not is_full)
+    found = Collected(room, call.is_committed, may_exceed=not is_full)
     for key, wanted in call.topics:
         topic = node.catalog.find(key, by_id)
         fetched = []
@@ -130,7 +132,7 @@ def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collecte
 
 def _error(found: Collected, fetch: FetchPartition, code: ErrorCode) -> FetchedPartition:
     found.has_error = True
-    return FetchedPartition(fetch.partition, code, _UNKNOWN, _UNKNOWN, b"")
+    return FetchedPartition(fetch.partition, code, _UNKNOWN, _UNKNOWN, _UNKNOWN, None, b"")
 
 
 def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collected) -> FetchedPartition:
@@ -139,10 +141,11 @@ def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collec
         return _error(found, fetch, ErrorCode.UNKNOWN_LEADER_EPOCH)
     if not log.start_offset <= fetch.offset <= log.next_offset:
         return _error(found, fetch, ErrorCode.OFFSET_OUT_OF_RANGE)
-    records = memoryview(b"")
+    records, following = memoryview(b""), fetch.offset
     if found.room > 0 or (found.size == 0 and found.may_exceed):
         try:
-            records = read(log, fetch.offset, max(min(fetch.bytes_max, found.room), 0))
+            limit = log.stable if found.is_committed else log.visible
+            records, following = read_until(log, fetch.offset, max(min(fetch.bytes_max, found.room), 0), limit)
         except DamagedError as damaged:
             node.on_damage(partition, damaged.damage)
             return _error(found, fetch, ErrorCode.CORRUPT_MESSAGE)
@@ -153,4 +156,10 @@ def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collec
         records = memoryview(b"")
     found.size += len(records)
     found.room -= len(records)
-    return FetchedPartition(fetch.partition, 0, log.visible.offset, log.start_offset, records)
+    aborted: list[tuple[int, int]] | None = None
+    if found.is_committed:
+        ranges = aborted_between(log, fetch.offset, following) if len(records) else ()
+        aborted = [(one.producer_id, one.first_offset) for one in ranges]
+    return FetchedPartition(
+        fetch.partition, 0, log.visible.offset, log.stable.offset, log.start_offset, aborted, records
+    )

@@ -17,6 +17,7 @@ from penstock.wire.messages.list_offsets import (
 )
 
 LATEST, EARLIEST, LATEST_TIME, EARLIEST_LOCAL = -1, -2, -3, -4
+_READ_COMMITTED = 1
 _REMOTE = (-5, -6)  # tiered storage, of which there is none
 
 
@@ -35,19 +36,24 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
             if isinstance(partition, ErrorCode):
                 answer.error_code = partition
             else:
-                _look_up(call, partition, wanted, answer)
+                limit = partition.log.stable if request.isolation_level == _READ_COMMITTED else partition.log.visible
+                _look_up(call, partition, limit.offset, wanted, answer)
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
     call.reply(response)
 
 
 def _look_up(
-    call: Call, partition: Partition, wanted: ListOffsetsPartition, answer: ListOffsetsPartitionResponse
+    call: Call,
+    partition: Partition,
+    end_offset: int,
+    wanted: ListOffsetsPartition,
+    answer: ListOffsetsPartitionResponse,
 ) -> None:
     if wanted.current_leader_epoch > LEADER_EPOCH:
         answer.error_code = ErrorCode.UNKNOWN_LEADER_EPOCH
         return
     try:
-        found = _find(partition.log, wanted.timestamp)
+        found = _find(partition.log, wanted.timestamp, end_offset)
     except OSError as error:
         call.node.note("error", "read failed", partition=partition.name, reason=str(error))
         answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
@@ -59,13 +65,15 @@ def _look_up(
             answer.leader_epoch = LEADER_EPOCH
 
 
-def _find(log: Log, timestamp: int) -> tuple[int, int] | None:
+def _find(log: Log, timestamp: int, end_offset: int) -> tuple[int, int] | None:
     if timestamp == LATEST:
-        return -1, log.visible.offset
+        return -1, end_offset
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.start_offset
     if timestamp == LATEST_TIME:
-        return offset_of_latest_time(log)
-    if timestamp in _REMOTE:
+        found = offset_of_latest_time(log)
+    elif timestamp in _REMOTE:
         return None
-    return offset_for_time(log, timestamp)
+    else:
+        found = offset_for_time(log, timestamp)
+    return found if found is not None and found[1] < end_offset else None

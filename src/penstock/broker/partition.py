@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.log import Log
+from penstock.log.point import Point
 
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
 
 _NONE = ErrorCode.NONE
+Shown = tuple[int, int]  # bytes for all readers, bytes for readers of what is committed
 
 
 class Waiter(Protocol):
@@ -23,16 +25,18 @@ class Waiter(Protocol):
 class Partition:
     """A log with its waiting acknowledgements and fetches."""
 
-    __slots__ = ("_staged", "_waiting", "announced", "counted", "fetches", "log", "name")
+    __slots__ = ("_stable", "_staged", "_waiting", "announced", "counted", "fetches", "is_own", "log", "name")
 
-    def __init__(self, name: str, log: Log) -> None:
+    def __init__(self, name: str, log: Log, *, is_own: bool = False) -> None:
         self.name = name
         self.log = log
+        self.is_own = is_own  # the node writes it for itself
         self._staged: list[tuple[int, Waiter]] = []
         self._waiting: deque[tuple[int, Waiter]] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
         self.counted = (log.batches_written, log.written.offset, log.bytes_written)
         self.announced = log.visible  # up to where waiting fetches have been told
+        self._stable = log.stable
 
     def when_durable(self, waiter: Waiter) -> None:
         """Tell `waiter` once all that is staged by now can be seen by readers, or has failed."""
@@ -80,10 +84,17 @@ class Partition:
         self.counted = now = (self.log.batches_written, self.log.written.offset, self.log.bytes_written)
         return now[0] - before[0], now[1] - before[1], now[2] - before[2]
 
-    def announce(self) -> int:
-        """How many bytes became visible since the last call."""
+    def announce(self) -> Shown:
+        """How many bytes became visible since the last call, and how many for readers of what is committed."""
         old, new = self.announced, self.log.visible
-        self.announced = new
+        old_stable, stable = self._stable, self.log.stable
+        self.announced, self._stable = new, stable
+        size = self._between(old, new)
+        if old_stable is old and stable is new:
+            return size, size
+        return size, self._between(old_stable, stable)
+
+    def _between(self, old: Point, new: Point) -> int:
         if old.segment is new.segment:
             return new.position - old.position
         first, last = old.segment.base_offset, new.segment.base_offset

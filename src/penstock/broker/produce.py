@@ -239,6 +239,8 @@ def _append(
     if batch is None or len(batch) < HEADER_SIZE:
         return refuse(ack, ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
     header = decode_header(batch)
+    if header.is_transactional:
+        return refuse(ack, ErrorCode.INVALID_REQUEST, "transactions are not supported by this broker")
     if len(batch) > topic.config.max_message_bytes:
         limit = topic.config.max_message_bytes
         return refuse(ack, ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed")
@@ -293,6 +295,8 @@ def _answer_known(
     """A repeat is answered like the first time, and like it only once it is durable."""
     if known is Fault.FENCED:
         return refuse(ack, ErrorCode.INVALID_PRODUCER_EPOCH, known.value)
+    if known is Fault.IN_TRANSACTION:
+        return refuse(ack, ErrorCode.INVALID_TXN_STATE, known.value)
     if isinstance(known, Fault):
         return refuse(ack, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, known.value)
     ack.base_offset = known.base_offset

@@ -1,4 +1,4 @@
-"""A sparse index of one segment: where to start reading for an offset or a time. Rebuilt from the log at will."""
+"""An index of one segment: where to start reading for an offset or a time, what was aborted. Made again at will."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from struct import Struct
 
 from crc32c import crc32c
 
+from penstock.log.aborted import Aborted
+
 INTERVAL_BYTES = 64 * 1024
-_HEAD = Struct(">IIqqqq")
-_MAGIC = 0x50534958
+_HEAD = Struct(">IIIqqqq")
+_MAGIC = 0x50534959
 
 
 class SparseIndex:
     """Every 64 KiB of log an entry: offset, position, largest timestamp before it."""
 
     __slots__ = (
+        "aborted",
         "covered",
         "max_timestamp",
         "max_timestamp_position",
@@ -30,6 +33,7 @@ class SparseIndex:
         self.offsets = array("q", [base_offset])
         self.positions = array("q", [0])
         self.stamps = array("q", [-1])
+        self.aborted: list[Aborted] = []
         self.covered = 0  # log bytes this index has seen
         self.next_offset = base_offset
         self.max_timestamp = -1
@@ -66,10 +70,12 @@ class SparseIndex:
 
 
 def encode_index(index: SparseIndex) -> bytes:
-    columns = b"".join(_big_endian(column) for column in (index.offsets, index.positions, index.stamps))
+    aborted = array("q", [number for one in index.aborted for number in one])
+    columns = b"".join(_big_endian(column) for column in (index.offsets, index.positions, index.stamps, aborted))
     head = _HEAD.pack(
         _MAGIC,
         len(index.offsets),
+        len(index.aborted),
         index.covered,
         index.next_offset,
         index.max_timestamp,
@@ -83,20 +89,18 @@ def decode_index(data: bytes, base_offset: int) -> SparseIndex | None:
     """The index as saved, or None when it is damaged or another segment's."""
     if len(data) < _HEAD.size + 4 or crc32c(data[:-4]) != int.from_bytes(data[-4:], "big"):
         return None
-    magic, count, covered, next_offset, max_timestamp, max_position = _HEAD.unpack_from(data)
-    if magic != _MAGIC or count < 1 or len(data) != _HEAD.size + 24 * count + 4:
+    magic, count, aborted, covered, next_offset, max_timestamp, max_position = _HEAD.unpack_from(data)
+    if magic != _MAGIC or count < 1 or len(data) != _HEAD.size + 24 * count + 32 * aborted + 4:
         return None
+    numbers = array("q")
+    numbers.frombytes(data[_HEAD.size : -4])
+    numbers.byteswap()
     index = SparseIndex(base_offset)
-    columns = []
-    for number in range(3):
-        column = array("q")
-        start = _HEAD.size + 8 * count * number
-        column.frombytes(data[start : start + 8 * count])
-        column.byteswap()
-        columns.append(column)
-    index.offsets, index.positions, index.stamps = columns
+    index.offsets, index.positions, index.stamps = (numbers[count * n : count * (n + 1)] for n in range(3))
     if index.offsets[0] != base_offset:
         return None
+    rows = iter(numbers[3 * count :])
+    index.aborted = [Aborted(*row) for row in zip(rows, rows, rows, rows, strict=True)]
     index.covered, index.next_offset = covered, next_offset
     index.max_timestamp, index.max_timestamp_position = max_timestamp, max_position
     return index

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from penstock.config import BrokerConfig, TopicConfig
 from penstock.errors import StorageError, SyncFailedError, invariant
 from penstock.log.layout import PRODUCERS, WITNESS, base_offsets, file_name
+from penstock.log.point import Point
 from penstock.log.producers import ProducerTable, encode_snapshot
 from penstock.log.saving import save_file
 from penstock.log.segment import Segment
+from penstock.log.transactions import Transactions
 from penstock.log.witness import FILE_SIZE, Witness, write_witness
 from penstock.ports import Disk, File
 from penstock.records.batch import assign_offset, encode_filler
@@ -19,14 +21,6 @@ from penstock.records.batch import assign_offset, encode_filler
 SNAPSHOTS_KEPT = 2
 BOUNDARIES_MAX = 256
 _NEVER_MS = 2**62
-
-
-class Point(NamedTuple):
-    """A batch boundary: an offset and where it stands."""
-
-    offset: int
-    segment: Segment
-    position: int
 
 
 class SyncTargets(NamedTuple):
@@ -49,6 +43,7 @@ class Log:
         self.limits = limits
         self.segments = segments
         self.producers = ProducerTable(limits.producers_max)
+        self.transactions = Transactions()
         self.start_offset = segments[0].base_offset
         self.stopped: str | None = None
         self.torn: list[str] = []
@@ -57,6 +52,7 @@ class Log:
         self.written = Point(self.next_offset, self.active, self.active.end)
         self.durable = self.written
         self.visible = self.written
+        self.stable = self.written  # below it every transaction is decided, and readers can see how
         self.boundaries: dict[int, Point] = {}
         self.folder_dirty = False
         self.witness_dirty = False
@@ -118,6 +114,8 @@ class Log:
         self.written = Point(self.next_offset, active, position)
         self._clear_staged()
         self.producers.commit()
+        if self.transactions.is_staged:
+            active.index.aborted += self.transactions.commit()
         if not self._dirty or self._dirty[-1] is not active.file:
             self._dirty.append(active.file)
         if self.config.in_memory:
@@ -156,24 +154,36 @@ class Log:
         """A sync failed: what the kernel holds is unknown from here on, so nothing more is written."""
         self.stopped = reason
         self._syncing = None
-        self._clear_staged()
-        self.producers.discard()
+        self._discard_staged()
 
     def _show(self, point: Point) -> None:
-        self.visible = point
+        self.visible = self.stable = point
+        if self.transactions.is_unstable:
+            self.settle()
         self.remember(point)
+
+    def settle(self) -> None:
+        """Look again up to where every transaction is decided."""
+        first = self.transactions.first_unstable(self.visible.offset)
+        self.stable = first if first is not None and first.offset < self.visible.offset else self.visible
+        if self.stable.offset < self.start_offset:
+            self.stable = Point(self.start_offset, self.segment_for(self.start_offset), 0)
 
     def _take_back(self, reason: str) -> None:
         """Undo a failed group: cut what reached the file, forget the rest, and raise."""
         self.next_offset = self.written.offset
-        self._clear_staged()
-        self.producers.discard()
+        self._discard_staged()
         try:
             if self.stopped is None and self.active.file.size() > self.active.end:
                 self.active.file.truncate(self.active.end)
         except OSError as error:
             self.stop(f"{reason}; the torn tail cannot be cut back: {error}")
         raise StorageError(reason)
+
+    def _discard_staged(self) -> None:
+        self._clear_staged()
+        self.producers.discard()
+        self.transactions.discard()
 
     def _clear_staged(self) -> None:
         self._staged.clear()
@@ -214,12 +224,11 @@ class Log:
         at = bisect_right(self.segments, segment.base_offset, key=lambda s: s.base_offset)
         return self.segments[at] if at < len(self.segments) else None
 
-    def readable_end(self, segment: Segment) -> int:
-        """Up to which position readers may see this segment."""
-        visible = self.visible
-        if segment is visible.segment:
-            return visible.position
-        return segment.end if segment.base_offset < visible.segment.base_offset else 0
+    @property
+    def last_staged(self) -> Point:
+        """Where the batch appended last will stand."""
+        base, size, _, _ = self._placed[-1]
+        return Point(base, self.active, self.active.end + self.staged_bytes - size)
 
     def remember(self, point: Point) -> None:
         """Keep a batch boundary that somebody will likely read from next."""
@@ -232,6 +241,8 @@ class Log:
     def advance_start(self, offset: int) -> None:
         """Records below `offset` are gone; segments wholly below it are removed."""
         self.start_offset = max(self.start_offset, min(offset, self.visible.offset))
+        if self.stable.offset < self.start_offset:
+            self.settle()
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.start_offset:
             if self.segments[0] is self.durable.segment or self.segments[0] is self.visible.segment:
                 return

@@ -1,8 +1,9 @@
-"""Idempotent producers of one partition: the last five batches of each, so that a repeat is recognised."""
+"""Producers of one partition: the last five batches of each, so that a repeat is recognised; its transaction."""
 
 from __future__ import annotations
 
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +28,7 @@ class Producer(NamedTuple):
     epoch: int
     batches: tuple[Sent, ...]
     seen_ms: int
+    first_offset: int = -1  # of its open transaction
 
 
 class Fault(Enum):
@@ -34,6 +36,7 @@ class Fault(Enum):
 
     FENCED = "a producer with a newer epoch has taken over"
     OUT_OF_ORDER = "the sequence does not follow the last one"
+    IN_TRANSACTION = "a transaction of this producer is open, and the batch is not part of it"
 
 
 class ProducerTable:
@@ -45,7 +48,13 @@ class ProducerTable:
         self._missing: dict[int, tuple[int, int]] = {}
         self._producers_max = producers_max
 
-    def check(self, producer_id: int, epoch: int, first: int, count: int) -> Sent | Fault | None:
+    def get(self, producer_id: int) -> Producer | None:
+        """A producer as the next batch finds it."""
+        return self._staged.get(producer_id) or self.known.get(producer_id)
+
+    def check(
+        self, producer_id: int, epoch: int, first: int, count: int, is_transactional: bool = False
+    ) -> Sent | Fault | None:
         """None: store it. Sent: it was stored before, there. Fault: refuse it."""
         producer = self._staged.get(producer_id) or self.known.get(producer_id)
         if producer is None:
@@ -55,24 +64,52 @@ class ProducerTable:
             if missing is not None and missing[0] == epoch and first > missing[1]:
                 return Fault.OUT_OF_ORDER
             return None
-        if epoch < producer.epoch:
+        newest, batches, _, first_offset = producer
+        if epoch == newest and batches:
+            follows = first == (batches[-1].last_sequence + 1) % _SEQUENCE_MOD
+        elif epoch < newest:
             return Fault.FENCED
-        if epoch > producer.epoch:
-            return None if first == 0 else Fault.OUT_OF_ORDER
-        if first == (producer.batches[-1].last_sequence + 1) % _SEQUENCE_MOD:
-            return None
+        else:
+            follows = first == 0  # a new epoch, or one that only its marker has brought so far
+        if follows:
+            return None if is_transactional or first_offset < 0 else Fault.IN_TRANSACTION
+        if epoch > newest:
+            return Fault.OUT_OF_ORDER
         last = (first + count - 1) % _SEQUENCE_MOD
-        for sent in producer.batches:
+        for sent in batches:
             if sent.first_sequence == first and sent.last_sequence == last:
                 return sent
         return Fault.OUT_OF_ORDER
 
-    def admit(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, now_ms: int) -> None:
-        """Stage a batch that `check` let pass and that is about to be written."""
+    def admit(
+        self,
+        producer_id: int,
+        epoch: int,
+        first: int,
+        count: int,
+        base_offset: int,
+        now_ms: int,
+        is_transactional: bool = False,
+    ) -> bool:
+        """Stage a batch that `check` let pass and that is about to be written; True if a transaction begins with it."""
         producer = self._staged.get(producer_id) or self.known.get(producer_id)
         sent = Sent(first, (first + count - 1) % _SEQUENCE_MOD, base_offset, base_offset + count)
-        earlier = producer.batches if producer is not None and producer.epoch == epoch else ()
-        self._staged[producer_id] = Producer(epoch, (*earlier[1 - REMEMBERED :], sent), now_ms)
+        batches: tuple[Sent, ...] = (sent,)
+        first_offset = -1
+        if producer is not None:
+            newest, earlier, _, first_offset = producer
+            if newest == epoch:
+                batches = (*earlier[1 - REMEMBERED :], sent)
+        begins = is_transactional and first_offset < 0
+        self._staged[producer_id] = Producer(epoch, batches, now_ms, base_offset if begins else first_offset)
+        return begins
+
+    def end(self, producer_id: int, epoch: int, now_ms: int) -> int:
+        """Stage the end of a producer's transaction; its first offset, -1 if none was open."""
+        producer = self.get(producer_id) or Producer(epoch, (), now_ms)
+        batches = producer.batches if producer.epoch == epoch else ()
+        self._staged[producer_id] = Producer(epoch, batches, now_ms)
+        return producer.first_offset
 
     def commit(self) -> None:
         """The write succeeded: what was staged is true."""
@@ -83,13 +120,21 @@ class ProducerTable:
             self._missing.pop(producer_id, None)
         self.known.update(self._staged)
         self._staged.clear()
-        while len(self.known) > self._producers_max:
-            self.known.pop(next(iter(self.known)))
+        if len(self.known) > self._producers_max:
+            self._forget_silent()
+
+    def _forget_silent(self) -> None:
+        """Keep the number of producers; those with an open transaction are needed until it ends."""
+        too_many = len(self.known) - self._producers_max
+        silent = (producer_id for producer_id, producer in self.known.items() if producer.first_offset < 0)
+        for producer_id in list(islice(silent, too_many)):
+            del self.known[producer_id]
 
     def discard(self) -> None:
         """The write failed: what was staged never happened."""
         for producer_id, producer in self._staged.items():
-            self.miss(producer_id, producer.epoch, producer.batches[0].first_sequence)
+            if producer.batches:
+                self.miss(producer_id, producer.epoch, producer.batches[0].first_sequence)
         self._staged.clear()
 
     def miss(self, producer_id: int, epoch: int, first: int) -> None:
@@ -102,12 +147,13 @@ class ProducerTable:
         for producer_id, producer in list(self.known.items()):
             if producer.seen_ms >= before_ms:
                 return
-            del self.known[producer_id]
+            if producer.first_offset < 0:
+                del self.known[producer_id]
 
 
 class _Snapshot(msgspec.Struct, array_like=True):
     offset: int
-    producers: list[tuple[int, int, list[tuple[int, int, int, int]], int]]
+    producers: list[tuple[int, int, list[tuple[int, int, int, int]], int, int]]
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -116,7 +162,7 @@ _decoder = msgspec.msgpack.Decoder(_Snapshot)
 
 def encode_snapshot(table: ProducerTable, offset: int) -> bytes:
     """The state after all batches below `offset`."""
-    rows = [(pid, p.epoch, [tuple(b) for b in p.batches], p.seen_ms) for pid, p in table.known.items()]
+    rows = [(pid, p.epoch, [tuple(b) for b in p.batches], p.seen_ms, p.first_offset) for pid, p in table.known.items()]
     body = _encoder.encode(_Snapshot(offset, rows))  # type: ignore[arg-type]  # tuples of ints, as declared
     return body + crc32c(body).to_bytes(4, "big")
 
@@ -129,6 +175,6 @@ def decode_snapshot(data: bytes, table: ProducerTable) -> int | None:
         snapshot = _decoder.decode(data[:-4])
     except msgspec.DecodeError:
         return None
-    for producer_id, epoch, batches, seen_ms in snapshot.producers:
-        table.known[producer_id] = Producer(epoch, tuple(Sent(*b) for b in batches), seen_ms)
+    for producer_id, epoch, batches, *rest in snapshot.producers:
+        table.known[producer_id] = Producer(epoch, tuple(Sent(*b) for b in batches), *rest)
     return snapshot.offset

@@ -7,7 +7,9 @@ from struct import Struct
 from crc32c import crc32c
 
 from penstock.errors import PeerError
-from penstock.log.log import Log, Point
+from penstock.log.aborted import Aborted, add_between
+from penstock.log.log import Log
+from penstock.log.point import Point
 from penstock.log.scan import Damage, Whole, Window, batch_at, header_fault, walk
 from penstock.log.segment import Segment
 from penstock.records.batch import (
@@ -39,28 +41,44 @@ def read(log: Log, offset: int, bytes_max: int) -> memoryview:
 
     The caller has checked that `offset` is between start and end. Raises DamagedError, or OSError.
     """
-    if offset >= log.visible.offset:
-        return memoryview(b"")
+    return read_until(log, offset, bytes_max, log.visible)[0]
+
+
+def read_until(log: Log, offset: int, bytes_max: int, limit: Point) -> tuple[memoryview, int]:
+    """The same, but nothing at or behind `limit`; and the offset behind what was read."""
+    if offset >= limit.offset:
+        return memoryview(b""), offset
     known = log.boundaries.get(offset)
-    if known is not None and known.position < log.readable_end(known.segment):
-        return _read_from(log, known.segment, known.position, known.offset, offset, bytes_max)
+    if known is not None and known.position < limit.end_in(known.segment):
+        return _read_from(log, known.segment, known.position, known.offset, offset, bytes_max, limit)
     segment = log.segment_for(offset)
     position, first = segment.index.floor(offset)
     if position and segment.file.read(position, _OFFSET.size) != _OFFSET.pack(first):
         segment.rebuild_index()  # the log is right, the index is not
         position, first = segment.index.floor(offset)
-    return _read_from(log, segment, position, first, offset, bytes_max)
+    return _read_from(log, segment, position, first, offset, bytes_max, limit)
 
 
-def _read_from(log: Log, segment: Segment, position: int, expected: int, offset: int, bytes_max: int) -> memoryview:
-    end = log.readable_end(segment)
+def aborted_between(log: Log, offset: int, end: int) -> list[Aborted]:
+    """Aborted transactions that reach into [offset, end), all of which is decided."""
+    found: list[Aborted] = []
+    segment: Segment | None = log.segment_for(offset)
+    while segment is not None and not add_between(segment.index.aborted, offset, end, found):
+        segment = log.segment_after(segment)
+    return found
+
+
+def _read_from(
+    log: Log, segment: Segment, position: int, expected: int, offset: int, bytes_max: int, limit: Point
+) -> tuple[memoryview, int]:
+    end = limit.end_in(segment)
     sure = position, expected
     while position < end:
         data = segment.file.read(position, min(max(bytes_max, HEADER_SIZE), end - position))
         begin, stop, following = _whole_batches(data, expected, offset, bytes_max)
         if begin < stop:
             log.remember(Point(following, segment, position + stop))
-            return memoryview(data)[begin:stop]
+            return memoryview(data)[begin:stop], following
         position, expected = position + stop, following
         if position >= end:
             break
@@ -69,7 +87,7 @@ def _read_from(log: Log, segment: Segment, position: int, expected: int, offset:
         if isinstance(found, BatchHeader):
             if found.next_offset > offset:
                 log.remember(Point(found.next_offset, segment, position + found.size))
-                return memoryview(segment.file.read(position, found.size))
+                return memoryview(segment.file.read(position, found.size)), found.next_offset
             position, expected = position + found.size, found.next_offset
             continue
         position, expected = sure = _past_damage(log, segment, sure, end, offset)
@@ -77,7 +95,7 @@ def _read_from(log: Log, segment: Segment, position: int, expected: int, offset:
     if after is None or after.base_offset > offset:
         missing = Damage(end, end, expected, after.base_offset if after else None, "records are missing here")
         raise DamagedError(missing)
-    return _read_from(log, after, 0, after.base_offset, offset, bytes_max)
+    return _read_from(log, after, 0, after.base_offset, offset, bytes_max, limit)
 
 
 def _whole_batches(data: bytes, expected: int, offset: int, bytes_max: int) -> tuple[int, int, int]:
@@ -128,7 +146,7 @@ def _up_to_next_segment(log: Log, segment: Segment, damage: Damage) -> Damage:
 def offset_for_time(log: Log, timestamp: int) -> _FOUND_TIME | None:
     """The first visible record at or after `timestamp`, as (timestamp, offset)."""
     for segment in log.segments:
-        end = log.readable_end(segment)
+        end = log.visible.end_in(segment)
         if end == 0 or segment.index.max_timestamp < timestamp:
             continue
         position, first = segment.index.floor_time(timestamp)
@@ -145,7 +163,7 @@ def offset_of_latest_time(log: Log) -> _FOUND_TIME | None:
     """The first visible record with the largest timestamp, as (timestamp, offset)."""
     best: _FOUND_TIME | None = None
     for segment in log.segments:
-        end = log.readable_end(segment)
+        end = log.visible.end_in(segment)
         if end == 0 or (best is not None and segment.index.max_timestamp <= best[0]):
             continue
         record = _latest_in(log, segment, end)

@@ -7,12 +7,15 @@ from typing import NamedTuple
 from penstock.config import BrokerConfig, TopicConfig
 from penstock.errors import StorageError, SyncFailedError
 from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
-from penstock.log.log import Log, Point
+from penstock.log.log import Log
+from penstock.log.point import Point
 from penstock.log.producers import ProducerTable, decode_snapshot
-from penstock.log.scan import WINDOW_BYTES, Damage, is_zero, walk
+from penstock.log.scan import WINDOW_BYTES, Damage, Whole, is_zero, walk
 from penstock.log.segment import Segment
+from penstock.log.transactional import replay_batch, replay_marker
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
+from penstock.records.marker import is_marker
 
 
 class _Start(NamedTuple):
@@ -203,17 +206,40 @@ def _recover_producers(log: Log, names: list[str], now_ms: int) -> None:
         if found == base:
             log.producers, offset = table, base
             break
+    _restore_transactions(log)
     for segment in log.segments:
         if segment is not log.active and segment.next_offset <= offset:
             continue
         position, first = segment.index.floor(max(offset, segment.base_offset))
         for batch in walk(segment.file, position, segment.end, first, verify=False):
-            if isinstance(batch, Damage):
-                continue
-            header = batch.header
-            if header.producer_id >= 0 and header.base_offset >= offset:
-                log.producers.admit(
-                    header.producer_id, header.producer_epoch, header.base_sequence, header.record_count,
-                    header.base_offset, now_ms,
-                )  # fmt: skip
-                log.producers.commit()
+            if not isinstance(batch, Damage) and batch.header.producer_id >= 0 and batch.header.base_offset >= offset:
+                _replay(log, segment, batch, now_ms)
+    log.settle()
+
+
+def _restore_transactions(log: Log) -> None:
+    """Those that the snapshot says are open."""
+    firsts = sorted(p.first_offset for p in log.producers.known.values() if p.first_offset >= 0)
+    for offset in firsts:
+        log.transactions.begin(_locate(log, offset))
+    log.transactions.commit()
+
+
+def _locate(log: Log, offset: int) -> Point:
+    """Where the batch that begins with `offset` stands; where the log begins if it is gone."""
+    segment = log.segment_for(offset)
+    position, first = segment.index.floor(offset)
+    for batch in walk(segment.file, position, segment.end, first, verify=False):
+        if not isinstance(batch, Damage) and batch.header.next_offset > offset:
+            return Point(offset, segment, batch.position)
+    return Point(offset, segment, segment.end)
+
+
+def _replay(log: Log, segment: Segment, batch: Whole, now_ms: int) -> None:
+    header = batch.header
+    if not is_marker(header):
+        replay_batch(log, header, Point(header.base_offset, segment, batch.position), now_ms)
+    elif (marker := segment.marker_at(batch)) is not None:
+        replay_marker(log, header.producer_id, header.producer_epoch, marker, header.base_offset, now_ms)
+    log.producers.commit()
+    log.transactions.commit()  # the index has its aborted ranges already

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from penstock.errors import PeerError
+from penstock.log.aborted import Aborted
 from penstock.log.index import SparseIndex, decode_index, encode_index
 from penstock.log.layout import INDEX, LOG, file_name
 from penstock.log.saving import save_file
-from penstock.log.scan import Damage, walk
+from penstock.log.scan import Damage, Whole, walk
 from penstock.ports import Disk, File
+from penstock.records.batch import crc_matches
+from penstock.records.marker import Marker, decode_marker, is_marker
 
 
 class Segment:
@@ -99,6 +103,18 @@ class Segment:
                 continue
             position, header = found
             index.extend(position, [(header.base_offset, header.size, header.next_offset, header.max_timestamp)])
+            marker = self.marker_at(found) if is_marker(header) else None
+            if marker is not None and marker.first_offset >= 0:
+                offsets = (marker.first_offset, header.base_offset, marker.stable_offset)
+                index.aborted.append(Aborted(header.producer_id, *offsets))
+
+    def marker_at(self, batch: Whole) -> Marker | None:
+        """What the marker in this batch says, or None if it is damaged."""
+        data = self.file.read(batch.position, batch.header.size)
+        try:
+            return decode_marker(data) if crc_matches(data, 0, batch.header) else None
+        except PeerError:
+            return None
 
     def note_damage(self, damage: Damage) -> None:
         """Remember a damaged place once."""

@@ -65,6 +65,10 @@ class BatchHeader(NamedTuple):
         """Whether it is written by brokers for clients' libraries, and holds nothing for users."""
         return bool(self.attributes & CONTROL)
 
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
 
 def decode_header(data: Buffer, at: int = 0) -> BatchHeader:
     """The header at `at`; the caller has made sure that 61 bytes are there."""
@@ -107,7 +111,7 @@ def refusal(batch: Buffer, header: BatchHeader) -> Refusal | None:
         return Refusal(ErrorCode.CORRUPT_MESSAGE, "checksum of the batch does not match")
     if count <= 0 or last_delta != count - 1:
         return Refusal(ErrorCode.INVALID_RECORD, f"{count} records do not span offsets 0 to {last_delta}")
-    if attributes & (CONTROL | TRANSACTIONAL | LOG_APPEND_TIME):
+    if attributes & (CONTROL | LOG_APPEND_TIME):
         return _refused_attributes(attributes)
     if attributes & CODEC_MASK >= len(CODECS):
         return Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"unknown codec {attributes & CODEC_MASK}")
@@ -115,14 +119,14 @@ def refusal(batch: Buffer, header: BatchHeader) -> Refusal | None:
         return Refusal(ErrorCode.INVALID_TIMESTAMP, "largest timestamp is before the first one")
     if pid >= 0 and (epoch < 0 or sequence < 0):
         return Refusal(ErrorCode.INVALID_RECORD, f"producer {pid} without epoch or sequence")
+    if pid < 0 and attributes & TRANSACTIONAL:
+        return Refusal(ErrorCode.INVALID_RECORD, "a transactional batch without a producer id")
     return None
 
 
 def _refused_attributes(attributes: int) -> Refusal:
     if attributes & CONTROL:
         return Refusal(ErrorCode.INVALID_RECORD, "control batches are written by brokers only")
-    if attributes & TRANSACTIONAL:
-        return Refusal(ErrorCode.INVALID_REQUEST, "transactions are not supported by this broker")
     return Refusal(ErrorCode.INVALID_TIMESTAMP, "a producer cannot claim log append time")
 
 

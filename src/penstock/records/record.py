@@ -40,7 +40,7 @@ def decode_records(batch: Buffer, bytes_max: int = OPENED_BYTES_MAX) -> Iterator
     data = decompress(header.attributes & CODEC_MASK, memoryview(batch)[HEADER_SIZE : header.size], bytes_max)
     at = 0
     for _ in range(header.record_count):
-        length, at = _varint(data, at)
+        length, at = decode_varint(data, at)
         if length < 0 or at + length > len(data):
             raise PeerError("a record is longer than its batch")
         yield _record(data[at : at + length], header)
@@ -48,8 +48,8 @@ def decode_records(batch: Buffer, bytes_max: int = OPENED_BYTES_MAX) -> Iterator
 
 
 def _record(data: bytes, header: BatchHeader) -> Record:
-    stamp_delta, at = _varint(data, 1)
-    offset_delta, at = _varint(data, at)
+    stamp_delta, at = decode_varint(data, 1)
+    offset_delta, at = decode_varint(data, at)
     key, at = _nullable(data, at)
     value, at = _nullable(data, at)
     own_time = header.attributes & LOG_APPEND_TIME
@@ -60,7 +60,7 @@ def _record(data: bytes, header: BatchHeader) -> Record:
 
 
 def _nullable(data: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = _varint(data, at)
+    length, at = decode_varint(data, at)
     if length < 0:
         return None, at
     if at + length > len(data):
@@ -68,7 +68,8 @@ def _nullable(data: bytes, at: int) -> tuple[bytes | None, int]:
     return data[at : at + length], at + length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def decode_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag varint at `at`, and where it ends."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:

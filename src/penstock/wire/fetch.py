@@ -24,6 +24,7 @@ _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _LIMITS = Struct(">iiib")
 _LIMITS_AND_SESSION = Struct(">iiibii")
+_READ_COMMITTED = 1
 
 
 class FetchPartition(NamedTuple):
@@ -41,6 +42,7 @@ class FetchCall(NamedTuple):
     max_wait_ms: int
     min_bytes: int
     bytes_max: int
+    is_committed: bool
     session_id: int
     session_epoch: int
     topics: list[tuple[bytes, list[FetchPartition]]]
@@ -61,10 +63,10 @@ def _decode(frame: memoryview, at: int, version: int) -> tuple[FetchCall, int]:
     if version <= 14:
         at += 4  # replica id: only other brokers have one
     if version >= 7:
-        wait, least, most, _, session, epoch = _LIMITS_AND_SESSION.unpack_from(frame, at)
+        wait, least, most, isolation, session, epoch = _LIMITS_AND_SESSION.unpack_from(frame, at)
         at += 21
     else:
-        wait, least, most, _ = _LIMITS.unpack_from(frame, at)
+        wait, least, most, isolation = _LIMITS.unpack_from(frame, at)
         session, epoch = 0, -1
         at += 13
     flexible = version >= FLEXIBLE
@@ -82,7 +84,7 @@ def _decode(frame: memoryview, at: int, version: int) -> tuple[FetchCall, int]:
         _, at = compact_string(frame, at) if flexible else plain_string(frame, at)
     if flexible:
         at = skip_tags(frame, at)
-    return FetchCall(wait, least, most, session, epoch, topics), at
+    return FetchCall(wait, least, most, isolation == _READ_COMMITTED, session, epoch, topics), at
 
 
 def _topic(frame: memoryview, at: int, version: int) -> tuple[bytes, int]:
@@ -134,17 +136,22 @@ def _skip_forgotten(frame: memoryview, at: int, version: int) -> int:
 
 
 class FetchedPartition(NamedTuple):
-    """What was read of one partition."""
+    """What was read of one partition; `aborted` (producer id, first offset) for who asked for what is committed."""
 
     partition: int
     error_code: int
     high_watermark: int
+    stable_offset: int
     start_offset: int
+    aborted: list[tuple[int, int]] | None
     records: Buffer
 
 
 _HEAD = Struct(">ihqq")
 _START = Struct(">q")
+_NO_REPLICA = b"\xff\xff\xff\xff"
+_ABORTED = Struct(">qq")
+_ABORTED_COMPACT = Struct(">qqb")  # no tagged fields
 
 
 def encode_fetch_response(
@@ -179,15 +186,19 @@ def encode_fetch_response(
 
 
 def _encode_partition_head(head: bytearray, partition: FetchedPartition, version: int) -> None:
-    number, error_code, high_watermark, start_offset, records = partition
-    head += _HEAD.pack(number, error_code, high_watermark, high_watermark)
+    number, error_code, high_watermark, stable_offset, start_offset, aborted, records = partition
+    head += _HEAD.pack(number, error_code, high_watermark, stable_offset)
     if version >= 5:
         head += _START.pack(start_offset)
     if version >= FLEXIBLE:
-        head += b"\0\xff\xff\xff\xff"  # no aborted transactions, no preferred replica
-        head += encode_uvarint(len(records) + 1)
+        head += b"\0" if aborted is None else encode_uvarint(len(aborted) + 1)
+        for producer_id, first_offset in aborted or ():
+            head += _ABORTED_COMPACT.pack(producer_id, first_offset, 0)
+        head += _NO_REPLICA + encode_uvarint(len(records) + 1)
     else:
-        head += b"\xff\xff\xff\xff"
+        head += _INT32.pack(-1 if aborted is None else len(aborted))
+        for producer_id, first_offset in aborted or ():
+            head += _ABORTED.pack(producer_id, first_offset)
         if version >= 11:
-            head += b"\xff\xff\xff\xff"
+            head += _NO_REPLICA
         head += _INT32.pack(len(records))

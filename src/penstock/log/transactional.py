@@ -1,0 +1,51 @@
+"""Append what belongs to a transaction: its batches, and the marker that ends it."""
+
+from __future__ import annotations
+
+from penstock.log.aborted import Aborted
+from penstock.log.log import Log
+from penstock.log.point import Point
+from penstock.records.batch import BatchHeader
+from penstock.records.marker import Marker, encode_marker
+
+
+def append_transactional(log: Log, batch: memoryview | bytearray, header: BatchHeader, now_ms: int) -> int:
+    """Stage a checked batch of a transaction and say its offset, like Log.append."""
+    base = log.append(batch, header.last_delta, header.max_timestamp, now_ms)
+    replay_batch(log, header._replace(base_offset=base), log.last_staged, now_ms)
+    return base
+
+
+def append_marker(log: Log, producer_id: int, epoch: int, is_commit: bool, coordinator_epoch: int, now_ms: int) -> int:
+    """Stage the end of a producer's transaction and say its offset, like Log.append."""
+    producer = log.producers.get(producer_id)
+    first = producer.first_offset if producer is not None else -1
+    stable = log.transactions.stable_after(first, log.next_offset + 1)
+    marker = Marker(is_commit, coordinator_epoch, *((-1, -1) if is_commit else (first, stable)))
+    base = log.append(encode_marker(producer_id, epoch, marker, now_ms), 0, now_ms, now_ms)
+    replay_marker(log, producer_id, epoch, marker, base, now_ms)
+    return base
+
+
+def replay_batch(log: Log, header: BatchHeader, point: Point, now_ms: int) -> None:
+    """Stage what a batch at `point` says of its producer and its transaction."""
+    begins = log.producers.admit(
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.record_count,
+        header.base_offset,
+        now_ms,
+        header.is_transactional,
+    )
+    if begins:
+        log.transactions.begin(point)
+
+
+def replay_marker(log: Log, producer_id: int, epoch: int, marker: Marker, offset: int, now_ms: int) -> None:
+    """Stage what a marker at `offset` says of its producer and its transaction."""
+    first = log.producers.end(producer_id, epoch, now_ms)
+    if first >= 0:
+        is_range = marker.first_offset >= 0
+        aborted = Aborted(producer_id, marker.first_offset, offset, marker.stable_offset) if is_range else None
+        log.transactions.end(first, offset, aborted)
