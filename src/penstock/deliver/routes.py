@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -43,6 +44,14 @@ class Live:
     def metrics(self) -> dict[str, float]:
         """Numbers since the start, but for `live_clients` and `live_catch_ups`, which are now."""
         return {f"live_{name}": float(value) for name, value in dataclasses.asdict(self._hub.counts).items()}
+
+    def metric_lines(self) -> Iterator[str]:
+        """The same as Prometheus text, a line each."""
+        for name, value in self.metrics().items():
+            is_now = name in ("live_clients", "live_catch_ups")
+            full = f"penstock_edge_{name}" + ("" if is_now else "_total")
+            yield f"# TYPE {full} {'gauge' if is_now else 'counter'}"
+            yield f"{full} {value:.0f}"
 
     async def close(self) -> None:
         """Tell all clients goodbye; call it before the web server waits for its connections to end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import signal
 import sys
@@ -12,7 +13,9 @@ import uvloop
 from starlette.applications import Starlette
 
 from penstock.client.producer import EventProducer
+from penstock.client.tail import Tail
 from penstock.dashboard.routes import page_routes
+from penstock.deliver.routes import Live
 from penstock.errors import ConfigError
 from penstock.ingest.collector import Collector
 from penstock.ingest.routes import ingest_routes
@@ -27,12 +30,14 @@ from penstock.runtime.logs import log_line
 from penstock.runtime.server import parse_address
 
 WRONG_CONFIGURATION = 2
+GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time
 BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
 
 
 def main() -> int:
     """Serve until SIGTERM."""
     die_with_parent()
+    gc.set_threshold(GARBAGE_EVERY)
     try:
         spec = read_spec(Path(sys.argv[1]))
         plan = plan_app(load_app(spec.app), spec.kind)
@@ -56,12 +61,15 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         note=lambda event, detail: log_line("warning", event, detail=detail),
     )
     collector = Collector(plan, spec.edge, producer)
+    tail = Tail(spec.queue)
+    live = Live(plan, spec.edge, tail, spec.queue)
 
     async def missing(timeout_s: float) -> list[str]:
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
-    metrics = [lambda: collector.counters.lines(collector.room.taken, 0)]
-    app = Starlette(routes=[*ingest_routes(collector), *operator_routes(missing, metrics), *page_routes(plan)])
+    metrics = [lambda: collector.counters.lines(collector.room.taken, 0), live.metric_lines]
+    doors = [*ingest_routes(collector), *live.routes]
+    app = Starlette(routes=[*doors, *operator_routes(missing, metrics), *page_routes(plan)])
     guard = Guard(app, Gate(spec.edge, host))
     try:
         sock = listening_socket(host, port)
@@ -69,15 +77,23 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
     server = edge_server(guard, spec.edge)
     loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+        loop.add_signal_handler(number, stopping.set)
     shown = f"[{host}]" if ":" in host else host
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.001)
     sys.stdout.write(f"ready http://{shown}:{sock.getsockname()[1]}\n")
     sys.stdout.flush()
+    stop = asyncio.create_task(stopping.wait())
+    await asyncio.wait([stop, serving], return_when=asyncio.FIRST_COMPLETED)
+    # Live clients hear goodbye first: the server would wait for them to leave.
+    await live.close()
+    server.should_exit = True
     await serving
+    stop.cancel()
+    await tail.close()
     await producer.close()
 
 

@@ -13,9 +13,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from penstock.config import EdgeConfig
+from penstock.deliver.sse import ABORT
 from penstock.ingest.asgi import LATE
 
 HEAD_BYTES_MAX = 64 * 1024
+MESSAGE_BYTES_MAX = 64 * 1024  # of what a WebSocket client says, which nobody reads
 KEEP_ALIVE_S = 75
 STOP_WITHIN_S = 10
 SWEEP_S = 0.5
@@ -34,6 +36,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.began = time.monotonic()
+        self.app_state = self.app_state | {ABORT: transport.abort}
         if len(self.connections) > self.limits.connections_max:
             self._end(503, b"too many connections", (b"retry-after: 1",))
 
@@ -118,6 +121,8 @@ def edge_server(app: Any, config: EdgeConfig) -> EdgeServer:
         app,
         http=protocol,
         ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_per_message_deflate=False,
         loop="uvloop",
         lifespan="off",
         log_config=None,
