@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class Schema:
         return msgspec.json.Decoder(_struct("Event", self.columns))
 
     def decode(self, value: bytes | memoryview) -> Any:
-        """The event as a struct, for `texts`; ValueError says why this JSON text is none, naming the field."""
+        """The event as a struct, for `text`; ValueError says why this JSON text is none, naming the field."""
         try:
             return self._decoder.decode(value)
         except msgspec.ValidationError as wrong:
@@ -86,19 +87,22 @@ class Schema:
             return str(wrong)
         return None
 
-    def texts(self, names: tuple[str, ...]) -> Callable[[Any], list[str | None]]:
-        """What gives the text of these columns of a decoded event; None where one is absent or null."""
-        attributes = [_attribute(self.names.index(name)) for name in names]
+    def text(self, name: str) -> Callable[[Any], str | None]:
+        """What gives the text of a column of a decoded event; None where it is absent or null."""
+        attribute = operator.attrgetter(_attribute(self.names.index(name)))
 
-        def pick(event: Any) -> list[str | None]:
-            found = [getattr(event, attribute) for attribute in attributes]
-            return [None if part is None or part is msgspec.UNSET else json_text(part) for part in found]
+        def pick(event: Any) -> str | None:
+            part = attribute(event)
+            if type(part) is str:
+                return part
+            return None if part is None or part is msgspec.UNSET else json_text(part)
 
         return pick
 
     def pick(self, value: bytes | memoryview, names: tuple[str, ...]) -> list[str | None]:
         """The text of these columns in an event that has no fault; None where one is absent or null."""
-        return self.texts(names)(self._decoder.decode(value))
+        event = self._decoder.decode(value)
+        return [self.text(name)(event) for name in names]
 
 
 def parse_schema(ddl: str) -> Schema:

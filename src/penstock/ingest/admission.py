@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from penstock.event import id_fault
+from penstock.event import ID_LENGTH_MAX, id_fault
 from penstock.plan import TopicPlan
 from penstock.schema import json_text
 
-Texts = Callable[[Any], list[str | None]]
+Text = Callable[[Any], str | None]
 
 
 class RefusedError(ValueError):
     """This is no event of the topic; the message names the field."""
-
-
-class Admitted(NamedTuple):
-    """What the queue must know of an event besides its bytes."""
-
-    key: bytes | None
-    id: str | None
 
 
 class Admission:
@@ -31,19 +24,15 @@ class Admission:
     def __init__(self, topic: TopicPlan, event_bytes_max: int) -> None:
         self.topic = topic.name
         self.event_bytes_max = event_bytes_max
-        self._identity = topic.identity
-        self._keyed = bool(topic.key)
-        if topic.schema is not None:
-            self._decode = topic.schema.decode
-            self._key_texts = topic.schema.texts(topic.key)
-            self._id_texts = topic.schema.texts(topic.identity)
-        else:
-            self._decode = _decode_object
-            self._key_texts = _texts_of_object(topic.key)
-            self._id_texts = _texts_of_object(())
+        schema = topic.schema
+        self._decode: Callable[[bytes], Any] = _decode_object if schema is None else schema.decode
+        text = _text_of_object if schema is None else schema.text
+        self._key = [text(name) for name in topic.key]
+        self.has_identity = bool(topic.identity)
+        self._identity = [(name, text(name)) for name in topic.identity]
 
-    def admit(self, value: bytes) -> Admitted:
-        """Key and identity of an event; RefusedError if it is none."""
+    def admit(self, value: bytes) -> tuple[bytes | None, str | None]:
+        """Key and identity of an event, as far as its topic has them; RefusedError if it is none."""
         if len(value) > self.event_bytes_max:
             raise RefusedError(f"an event has at most {self.event_bytes_max} bytes, this one has {len(value)}")
         if not value.isascii():
@@ -52,23 +41,27 @@ class Admission:
             event = self._decode(value)
         except ValueError as wrong:
             raise RefusedError(str(wrong)) from None
-        return Admitted(self._key(event) if self._keyed else None, self._id(event) if self._identity else None)
-
-    def _key(self, event: Any) -> bytes | None:
-        parts = self._key_texts(event)
-        if not any(part is not None for part in parts):
-            return None
-        return "|".join([part or "" for part in parts]).encode()
+        return _joined(self._key, event) if self._key else None, self._id(event) if self._identity else None
 
     def _id(self, event: Any) -> str:
-        parts = self._id_texts(event)
-        for name, part in zip(self._identity, parts, strict=True):
+        id = ""
+        for name, text in self._identity:
+            part = text(event)
             if part is None:
                 raise RefusedError(f"field {name} is missing: it is the identity of an event of {self.topic}")
-        id = "|".join([part or "" for part in parts])
-        if fault := id_fault(id):
-            raise RefusedError(f"field {self._identity[0]}: {fault}")
+            id = f"{id}|{part}" if id else part
+        # Nearly every id is plainly fine, and the whole check costs as much as decoding the event.
+        if (not id.isprintable() or not 0 < len(id) <= ID_LENGTH_MAX) and (fault := id_fault(id)):
+            raise RefusedError(f"field {self._identity[0][0]}: {fault}")
         return id
+
+
+def _joined(columns: list[Text], event: Any) -> bytes | None:
+    first = columns[0](event)
+    if len(columns) == 1:
+        return None if first is None else first.encode()
+    parts = [first, *(column(event) for column in columns[1:])]
+    return None if not any(part is not None for part in parts) else "|".join([part or "" for part in parts]).encode()
 
 
 def _check_utf8(value: bytes) -> None:
@@ -93,8 +86,8 @@ def _decode_object(value: bytes | memoryview) -> dict[str, Any]:
         raise ValueError("not JSON that can be read: nested too deeply") from None
 
 
-def _texts_of_object(names: tuple[str, ...]) -> Texts:
-    def pick(event: dict[str, Any]) -> list[str | None]:
-        return [None if event.get(name) is None else json_text(event[name]) for name in names]
+def _text_of_object(name: str) -> Text:
+    def pick(event: dict[str, Any]) -> str | None:
+        return None if event.get(name) is None else json_text(event[name])
 
     return pick

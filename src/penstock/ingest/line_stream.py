@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import deque
 from typing import NamedTuple
@@ -11,10 +10,9 @@ from typing import NamedTuple
 from penstock.ingest.admission import Admission, RefusedError
 from penstock.ingest.answers import Answer
 from penstock.ingest.asgi import LATE, LateError, Receive, Scope, next_chunk
-from penstock.ingest.collector import Collector, Ready, Storing, now_ms
+from penstock.ingest.collector import Collector, Ready, Storing, fresh_ids
 from penstock.ingest.lines import Line, Lines, Tally
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
-from penstock.ingest.stamp import CHANCE_BYTES, new_ids
 
 WINDOW_BYTES = 4 * 1024 * 1024  # of one request, handed over and not yet acknowledged
 ROOM_AGAIN_S = 0.005
@@ -75,8 +73,7 @@ class LineStream:
             await self._settle_one()
 
     def _admit(self, lines: list[Line]) -> tuple[list[Ready], list[int]]:
-        moment_ms = now_ms()
-        fresh = new_ids(len(lines), moment_ms, os.urandom(CHANCE_BYTES * len(lines)))
+        fresh = [""] * len(lines) if self._admission.has_identity else fresh_ids(len(lines))
         admit, events, numbers = self._admission.admit, [], []
         for (number, line), new_id in zip(lines, fresh, strict=True):
             if line is None:

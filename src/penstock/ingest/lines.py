@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from penstock.ingest.answers import Answer, retry_after
@@ -22,38 +20,46 @@ class Lines:
         self._rest = b""
         self._is_skipping = False
 
-    def feed(self, chunk: bytes) -> Iterator[Line]:
+    def feed(self, chunk: bytes) -> list[Line]:
         """The lines that end in `chunk`; blank ones are counted, not given."""
         whole, newline, rest = chunk.rpartition(b"\n")
         if not newline:
             self._keep(chunk)
-            return
-        lines = whole.split(b"\n")
-        if self._rest or self._is_skipping:
-            lines[0] = self._rest + lines[0]
-        for line in lines:
-            yield from self._line(line)
+            return []
+        lines: list[bytes | None] = [*whole.split(b"\n")]
+        first = [] if not self._rest and not self._is_skipping else self._whole(self._rest + (lines.pop(0) or b""))
+        limit, number = self._line_bytes_max + 1, self._number
+        self._number += len(lines)
         self._rest = b""
         self._keep(rest)
+        if len(whole) > limit or b"\r" in whole:
+            lines = [None if line is None or len(line) > limit else _without_return(line) for line in lines]
+        return [*first, *[pair for pair in enumerate(lines, number + 1) if pair[1] is None or not _is_blank(pair[1])]]
 
-    def end(self) -> Iterator[Line]:
+    def end(self) -> list[Line]:
         """The last line, if it does not end with a newline."""
-        if self._rest or self._is_skipping:
-            yield from self._line(self._rest)
+        return self._whole(self._rest) if self._rest or self._is_skipping else []
 
-    def _line(self, line: bytes) -> Iterator[Line]:
+    def _whole(self, line: bytes) -> list[Line]:
         self._number += 1
         if self._is_skipping or len(line) > self._line_bytes_max + 1:
             self._is_skipping = False
-            yield self._number, None
-        elif not line.isspace() and line:
-            yield self._number, line[:-1] if line.endswith(b"\r") else line
+            return [(self._number, None)]
+        return [] if _is_blank(line) else [(self._number, _without_return(line))]
 
     def _keep(self, part: bytes) -> None:
         if self._is_skipping or len(self._rest) + len(part) > self._line_bytes_max + 1:
             self._rest, self._is_skipping = b"", True
         else:
             self._rest += part
+
+
+def _without_return(line: bytes) -> bytes:
+    return line[:-1] if line.endswith(b"\r") else line
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line or line.isspace()
 
 
 class Tally:

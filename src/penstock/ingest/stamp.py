@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from penstock.event import ID, PRODUCER, SEQUENCE, TIME, Headers
 
 CHANCE_BYTES = 10  # for each id
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
@@ -15,8 +16,7 @@ def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
     head = f"{moment[:8]}-{moment[8:]}-7"
     digits = chance.hex()
     return [
-        f"{head}{digits[at : at + 3]}-{'89ab'[int(digits[at + 3], 16) & 3]}{digits[at + 4 : at + 7]}-"
-        f"{digits[at + 7 : at + 19]}"
+        f"{head}{digits[at : at + 3]}-{_VARIANT[digits[at + 3]]}{digits[at + 4 : at + 7]}-{digits[at + 7 : at + 19]}"
         for at in range(0, count * 2 * CHANCE_BYTES, 2 * CHANCE_BYTES)
     ]
 
