@@ -21,6 +21,7 @@ STATES = ("disk", "memory")
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
 PARTITIONS_MAX = 1_000
 BACKLOG_MAX = 100_000
+COMMIT_MS_MIN = 5_000  # Spark refuses a shorter trigger in real time
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _QUERY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
@@ -99,8 +100,8 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
     for what, text in (("every", query.every), ("watermark", query.watermark)):
         if text is not None and not duration_ms(text):
             yield f"{what} is a duration such as '10 minutes', not {text!r}"
-    if query.every and query.mode == "realtime":
-        yield "every is for micro-batches: leave it out, or say mode='microbatch'"
+    if query.every and query.mode == "realtime" and (duration_ms(query.every) or COMMIT_MS_MIN) < COMMIT_MS_MIN:
+        yield f"every is how often a real-time query commits: at least {COMMIT_MS_MIN // 1000} seconds"
     known: dict[str, Any] = {topic.name: topic for topic in app.topics} | {q.writes: q for q in app.queries}
     reads = with_reads(query).reads
     if not reads:

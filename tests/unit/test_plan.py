@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock import App, Guarantee, sources
-from penstock.app_checks import stream_names
+from penstock.app_checks import app_faults, stream_names
 from penstock.errors import ConfigError
 from penstock.guarantee import Queue
 from penstock.plan import Plan, plan_app, sql_with_views
@@ -163,3 +163,13 @@ def test_the_plan_is_told_with_every_reason() -> None:
         "decisions": {"queue", "analyze", "deliver"},
         "spend": {"queue", "analyze"},
     }
+
+
+@pytest.mark.parametrize(("every", "faults"), [("5 seconds", 0), ("4 seconds", 1)])
+def test_a_real_time_query_may_say_how_often_it_commits(every: str, faults: int) -> None:
+    """Spark takes no less than five seconds."""
+    app = App("often")
+    app.topic("t", schema="a INT")
+    app.query(reads="t", writes="u", name="q", mode="realtime", every=every)(lambda t: t)
+
+    assert len([fault for fault in app_faults(app, Queue()) if "at least 5 seconds" in fault]) == faults

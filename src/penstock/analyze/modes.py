@@ -65,7 +65,7 @@ def choose(asked: str, every_ms: int | None, found: str | None) -> Choice:
     """The mode for what the user asked and what stands against real time."""
     if asked == "microbatch":
         return Choice("microbatch", "mode='microbatch'")
-    if every_ms is not None:
+    if every_ms is not None and asked != "realtime":
         return Choice("microbatch", "every is given")
     if asked == "auto" and found is not None:
         return Choice("microbatch", found)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.app_checks import COMMIT_MS_MIN
 from penstock.config import AnalyzeConfig
 from penstock.plan import Plan, QueryPlan
 
 OURS, FILE, QUERY = "penstock", "[analyze.spark]", "query"
-COMMIT_MS_MIN = 5_000  # Spark refuses a shorter trigger in real time
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 
@@ -82,8 +82,8 @@ def slots_needed(plan: Plan, config: AnalyzeConfig, cores: int, partitions: Mapp
 
 
 def commit_ms(query: QueryPlan) -> int:
-    """How often a real-time query commits."""
-    return max(COMMIT_MS_MIN, query.commit_every_ms)
+    """How often a real-time query commits: what it asks for, else what its guarantee asks for."""
+    return max(COMMIT_MS_MIN, query.every_ms or query.commit_every_ms)
 
 
 def _layered(ours: Mapping[str, str], operators: Mapping[str, str]) -> dict[str, SparkSetting]:
