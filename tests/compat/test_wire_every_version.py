@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from asking import data_scenarios, topic_scenarios
+from asking import data_scenarios, group_scenarios, topic_scenarios
 from asking.comparison import comparable
 from asking.connection import Connection
 from asking.nodes import Both
@@ -30,6 +30,17 @@ SCENARIOS: dict[ApiKey, Scenario] = {
     ApiKey.CREATE_PARTITIONS: topic_scenarios.ask_create_partitions,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: topic_scenarios.ask_alter_configs,
     ApiKey.DESCRIBE_CLUSTER: topic_scenarios.ask_describe_cluster,
+    ApiKey.FIND_COORDINATOR: group_scenarios.ask_find_coordinator,
+    ApiKey.JOIN_GROUP: group_scenarios.ask_join_group,
+    ApiKey.SYNC_GROUP: group_scenarios.ask_sync_group,
+    ApiKey.HEARTBEAT: group_scenarios.ask_heartbeat,
+    ApiKey.LEAVE_GROUP: group_scenarios.ask_leave_group,
+    ApiKey.OFFSET_COMMIT: group_scenarios.ask_offset_commit,
+    ApiKey.OFFSET_FETCH: group_scenarios.ask_offset_fetch,
+    ApiKey.OFFSET_DELETE: group_scenarios.ask_offset_delete,
+    ApiKey.LIST_GROUPS: group_scenarios.ask_list_groups,
+    ApiKey.DESCRIBE_GROUPS: group_scenarios.ask_describe_groups,
+    ApiKey.DELETE_GROUPS: group_scenarios.ask_delete_groups,
 }
 
 # Fields that may differ: ids and ports are each broker's own, texts of errors are ours.
@@ -57,6 +68,12 @@ MAY_DIFFER: dict[ApiKey, set[str]] = {
     },
     ApiKey.CREATE_PARTITIONS: {"results.error_message"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"responses.error_message"},
+    ApiKey.FIND_COORDINATOR: {"port", "error_message", "coordinators.port", "coordinators.error_message"},
+    # Ids of members are random.
+    ApiKey.JOIN_GROUP: {"member_id", "leader", "members.member_id"},
+    ApiKey.DESCRIBE_GROUPS: {"groups.members.member_id", "groups.error_message"},
+    ApiKey.OFFSET_COMMIT: {"topics.topic_id"},
+    ApiKey.OFFSET_FETCH: {"groups.topics.topic_id"},
     ApiKey.DESCRIBE_CLUSTER: {"brokers.port", "cluster_id", "error_message"},
 }
 VERSIONS = [

@@ -112,10 +112,14 @@ class Stage:
     def end_syncs(self, error: str | None = None) -> None:
         """End the syncs under way and those that follow from them, as the disk says; or only these, with `error`."""
         while self.syncs:
-            ending, self.syncs = self.syncs, []
-            self.step(*[Synced(sync.job, error or self._run(sync)) for sync in ending])
+            self.end_first_syncs(error)
             if error is not None:
                 return
+
+    def end_first_syncs(self, error: str | None = None) -> None:
+        """End the syncs under way; those that follow from them go on."""
+        ending, self.syncs = self.syncs, []
+        self.step(*[Synced(sync.job, error or self._run(sync)) for sync in ending])
 
     def _run(self, sync: Sync) -> str | None:
         try:

@@ -11,16 +11,27 @@ from penstock.broker.call import Call
 from penstock.broker.connection import Slot
 from penstock.broker.create_partitions import handle_create_partitions
 from penstock.broker.create_topics import handle_create_topics
+from penstock.broker.delete_groups import handle_delete_groups
 from penstock.broker.delete_records import handle_delete_records
 from penstock.broker.delete_topics import handle_delete_topics
 from penstock.broker.describe_cluster import handle_describe_cluster
 from penstock.broker.describe_configs import handle_describe_configs
+from penstock.broker.describe_groups import handle_describe_groups
 from penstock.broker.fetch import handle_fetch
+from penstock.broker.find_coordinator import handle_find_coordinator
+from penstock.broker.heartbeat import handle_heartbeat
 from penstock.broker.init_producer_id import handle_init_producer_id
+from penstock.broker.join_group import handle_join_group
 from penstock.broker.leader_epoch import handle_offset_for_leader_epoch
+from penstock.broker.leave_group import handle_leave_group
+from penstock.broker.list_groups import handle_list_groups
 from penstock.broker.list_offsets import handle_list_offsets
 from penstock.broker.metadata import handle_metadata
+from penstock.broker.offset_commit import handle_offset_commit
+from penstock.broker.offset_delete import handle_offset_delete
+from penstock.broker.offset_fetch import handle_offset_fetch
 from penstock.broker.produce import handle_produce
+from penstock.broker.sync_group import handle_sync_group
 from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader
 
@@ -36,6 +47,17 @@ HOT: dict[int, Callable[[Node, Slot, RequestHeader, memoryview, int], None]] = {
 COLD: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.LIST_OFFSETS: handle_list_offsets,
     ApiKey.METADATA: handle_metadata,
+    ApiKey.FIND_COORDINATOR: handle_find_coordinator,
+    ApiKey.JOIN_GROUP: handle_join_group,
+    ApiKey.HEARTBEAT: handle_heartbeat,
+    ApiKey.LEAVE_GROUP: handle_leave_group,
+    ApiKey.SYNC_GROUP: handle_sync_group,
+    ApiKey.DESCRIBE_GROUPS: handle_describe_groups,
+    ApiKey.LIST_GROUPS: handle_list_groups,
+    ApiKey.OFFSET_COMMIT: handle_offset_commit,
+    ApiKey.OFFSET_FETCH: handle_offset_fetch,
+    ApiKey.DELETE_GROUPS: handle_delete_groups,
+    ApiKey.OFFSET_DELETE: handle_offset_delete,
     ApiKey.API_VERSIONS: handle_api_versions,
     ApiKey.CREATE_TOPICS: handle_create_topics,
     ApiKey.DELETE_TOPICS: handle_delete_topics,

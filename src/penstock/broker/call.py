@@ -41,6 +41,11 @@ class Call:
         self.node.answer(self.slot, [(len(head) + len(body)).to_bytes(4, "big"), head, body])
 
     @property
+    def client_host(self) -> str:
+        """Where the client is, as Kafka writes it."""
+        return f"/{self.slot.connection.peer.rpartition(':')[0]}"
+
+    @property
     def api(self) -> ApiKey:
         return ApiKey(self.header.api_key)
 

@@ -11,16 +11,15 @@ from penstock.broker.catalog import Catalog
 from penstock.broker.changes import Change, ClusterNamed, decode_change, encode_change
 from penstock.broker.partition import Partition
 from penstock.broker.store import Store
+from penstock.broker.values import read_values
 from penstock.config import BrokerConfig, TopicConfig
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.layout import META_FOLDER, TOPICS_FOLDER
 from penstock.log.log import Log
-from penstock.log.reading import DamagedError, read
 from penstock.log.recovery import open_log
 from penstock.log.saving import save_file
 from penstock.ports import Disk
-from penstock.records.batch import decode_header
-from penstock.records.record import decode_records, encode_values
+from penstock.records.record import encode_values
 
 SPARE = f"{META_FOLDER}/spare"
 SPARE_BYTES = 256 * 1024  # lets topics be deleted on a full disk
@@ -49,6 +48,7 @@ class MetaLog:
         self._waiting_max = waiting_max
         self._is_busy = False
         self.on_gone: Callable[[Partition], None] = lambda _: None
+        self.on_changed: Callable[[Change], None] = lambda _: None
 
     def submit(self, plan: Plan, finish: Finish, now_ms: int) -> bool:
         """Plan and write a change when it is its turn; False if too many wait already."""
@@ -100,6 +100,7 @@ class MetaLog:
                 self._catalog.replay_(change)
                 for gone in self._store.apply(change):
                     self.on_gone(gone)
+                self.on_changed(change)
             keep_spare(self._store.disk)
         finish(code)
 
@@ -126,8 +127,8 @@ def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalo
     disk.sync_folder("")
     log = open_log(disk, META_FOLDER, _KEEP_FOR_EVER, config, now_ms)
     replayed = 0
-    for change in replay(log):
-        catalog.replay_(change)
+    for value in read_values(log, "metadata log"):
+        catalog.replay_(decode_change(value))
         replayed += 1
     if not catalog.cluster_id:
         _write_now(log, [ClusterNamed(name)], now_ms)
@@ -138,27 +139,7 @@ def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalo
         _write_now(log, snapshot, now_ms)
         log.advance_start(log.active.base_offset)
     keep_spare(disk)
-    return MetaLog(Partition("metadata", log), store, catalog, config.metadata_queue_max)
-
-
-def replay(log: Log) -> list[Change]:
-    """Every change in the log, in order."""
-    changes = []
-    offset = log.start_offset
-    while offset < log.next_offset:
-        try:
-            data = read(log, offset, 1 << 20)
-        except DamagedError as damaged:
-            raise StorageError(
-                f"the metadata log is damaged at offset {damaged.damage.offset} ({damaged.damage.reason}); "
-                "run penstock doctor --data DIR"
-            ) from None
-        while len(data):
-            header = decode_header(data)
-            changes += [decode_change(record.value or b"") for record in decode_records(data[: header.size])]
-            offset = header.next_offset
-            data = data[header.size :]
-    return changes
+    return MetaLog(Partition("metadata", log, is_own=True), store, catalog, config.metadata_queue_max)
 
 
 def _write_now(log: Log, changes: list[Change], now_ms: int) -> None:

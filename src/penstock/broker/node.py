@@ -9,6 +9,7 @@ from penstock.broker.api import COLD, HOT
 from penstock.broker.api_versions import refuse_api_versions
 from penstock.broker.call import Call
 from penstock.broker.catalog import Catalog, Topic
+from penstock.broker.changes import Change, TopicDeleted
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.counters import Counters
 from penstock.broker.events import (
@@ -23,15 +24,17 @@ from penstock.broker.events import (
     Received,
     Reply,
     Resume,
-    Sync,
     Synced,
 )
 from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
+from penstock.broker.groups.coordinator import Coordinator
+from penstock.broker.groups.journal import open_journal
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
 from penstock.broker.room import REPLY_BYTES_UNHELD, Room
 from penstock.broker.store import Store
+from penstock.broker.syncs import Syncs
 from penstock.broker.timers import Timers
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, PeerError, invariant
@@ -58,16 +61,18 @@ class Node:
         self.store = Store(disk, config, self.catalog)
         self.meta = open_metalog(disk, config, self.store, self.catalog, new_id().hex[:22], now_ms)
         self.meta.on_gone = self._on_gone
+        self.meta.on_changed = self._on_changed
+        journal = open_journal(disk, config, now_ms)
+        self.groups = Coordinator(journal, config, self.catalog, new_id, now_ms)
+        journal.on_dirty = self._on_dirty
+        journal.on_compacted = self.store.advance
         self.next_producer_id = self.catalog.producer_ids_below
         self.dirty: dict[Partition, None] = {}
         self.connections: dict[int, Connection] = {}
         self._effects: list[Effect] = []
         self._outbox: dict[Connection, list[Buffer]] = {}
-        self._jobs: dict[int, Partition | None] = {}
-        self._next_job = 0
         self._timers = Timers()
-        self._unwitnessed: dict[Partition, None] = {}
-        self._checkpoint_at_ms: int | None = None
+        self._syncs = Syncs(config.checkpoint_ms)
         self._retention_at_ms = now_ms + config.retention_check_ms
         self.room = Room(config)
         self.store.on_opened = self._on_opened
@@ -110,8 +115,10 @@ class Node:
         deadline = self._retention_at_ms
         if (waiting_ms := self._timers.next_ms) is not None:
             deadline = min(deadline, waiting_ms)
-        if self._checkpoint_at_ms is not None:
-            deadline = min(deadline, self._checkpoint_at_ms)
+        if (groups_ms := self.groups.next_deadline_ms) is not None:
+            deadline = min(deadline, groups_ms)
+        if (checkpoint_ms := self._syncs.checkpoint_at_ms) is not None:
+            deadline = min(deadline, checkpoint_ms)
         return deadline
 
     def _on_frame(self, event: Received, now_ms: int) -> None:
@@ -200,6 +207,13 @@ class Node:
         opened = self.store.get(topic, index, now_ms)
         return opened if isinstance(opened, Partition) else self.store.error_code(opened)
 
+    def _on_dirty(self, partition: Partition) -> None:
+        self.dirty[partition] = None
+
+    def _on_changed(self, change: Change) -> None:
+        if isinstance(change, TopicDeleted):
+            self.groups.on_topic_deleted()
+
     def _on_opened(self, partition: Partition) -> None:
         if partition.log.torn:
             self.note("warning", "torn tail set aside", partition=partition.name, files=partition.log.torn)
@@ -227,23 +241,18 @@ class Node:
         log = partition.log
         if (why := partition.flush()) is not None:
             self.on_write_failed(partition, why)
-        self.counters.produced(*partition.take_written())
+        if not partition.is_own:
+            self.counters.produced(*partition.take_written())
         # Some may have become visible before this flush: a full segment is written while the group is being staged.
         if log.visible is not partition.announced:
             if log.stopped is None:  # a topic deleted in this step has no witness any more
-                self._unwitness(partition, now_ms)
+                self._syncs.unwitness(partition, now_ms)
             on_visible(self, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
-            self._start_sync(partition)
-
-    def _start_sync(self, partition: Partition) -> None:
-        files, folders = partition.log.begin_sync()
-        self._next_job += 1
-        self._jobs[self._next_job] = partition
-        self._effects.append(Sync(self._next_job, files, folders))
+            self._effects.append(self._syncs.start(partition))
 
     def _on_synced(self, event: Synced, now_ms: int) -> None:
-        partition = self._jobs.pop(event.job)
+        partition = self._syncs.end(event.job)
         if partition is None:
             if event.error is not None:
                 self.counters.sync_failures += 1
@@ -259,11 +268,11 @@ class Node:
         self.counters.syncs += 1
         log = partition.log
         partition.on_synced()
-        self._unwitness(partition, now_ms)
+        self._syncs.unwitness(partition, now_ms)
         if log.visible is not partition.announced:
             on_visible(self, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
-            self._start_sync(partition)
+            self._effects.append(self._syncs.start(partition))
 
     def wake_at(self, deadline_ms: int, waiting: WaitingFetch) -> None:
         self._timers.add(deadline_ms, waiting)
@@ -271,31 +280,16 @@ class Node:
     def _on_time(self, now_ms: int) -> None:
         for waiting in self._timers.due(now_ms):
             finish(self, waiting, now_ms)
-        if self._checkpoint_at_ms is not None and self._checkpoint_at_ms <= now_ms:
-            self._checkpoint()
+        self.groups.on_time(now_ms)
+        if (checkpoint_ms := self._syncs.checkpoint_at_ms) is not None and checkpoint_ms <= now_ms:
+            self._effects += self._syncs.checkpoint()
         if self._retention_at_ms <= now_ms:
             is_done = self.store.trim(now_ms)
             self._retention_at_ms = now_ms + (self.config.retention_check_ms if is_done else TRIM_PAUSE_MS)
 
-    def _unwitness(self, partition: Partition, now_ms: int) -> None:
-        self._unwitnessed[partition] = None
-        if self._checkpoint_at_ms is None:
-            self._checkpoint_at_ms = now_ms + self.config.checkpoint_ms
-
-    def _checkpoint(self) -> None:
-        """Make the durable points durable; sync memory topics in passing."""
-        self._checkpoint_at_ms = None
-        partitions, self._unwitnessed = self._unwitnessed, {}
-        files = []
-        for partition in partitions:
-            if partition.log.needs_sync:
-                self._start_sync(partition)
-            if (file := partition.log.take_witness_sync()) is not None:
-                files.append(file)
-        if files:
-            self._next_job += 1
-            self._jobs[self._next_job] = None
-            self._effects.append(Sync(self._next_job, files, []))
+    @property
+    def _partitions(self) -> list[Partition]:
+        return [*self.store.open.values(), self.meta.partition, self.groups.journal.partition]
 
     @property
     def held_bytes(self) -> int:
@@ -304,14 +298,14 @@ class Node:
 
     @property
     def is_syncing(self) -> bool:
-        return bool(self._jobs)
+        return self._syncs.is_busy
 
     def sync_all(self) -> list[Effect]:
         """Before a clean stop: sync whatever is not durable yet, memory topics too."""
-        self._checkpoint()
-        for partition in [*self.store.open.values(), self.meta.partition]:
+        self._effects += self._syncs.checkpoint()
+        for partition in self._partitions:
             if partition.log.needs_sync:
-                self._start_sync(partition)
+                self._effects.append(self._syncs.start(partition))
         effects, self._effects = self._effects, []
         return effects
 
@@ -374,23 +368,20 @@ class Node:
     @property
     def stopped(self) -> dict[str, str]:
         """Partitions that do not take writes any more, and why: health is red while there are any."""
-        found = {p.name: p.log.stopped for p in [*self.store.open.values(), self.meta.partition] if p.log.stopped}
+        found = {p.name: p.log.stopped for p in self._partitions if p.log.stopped}
         return {**found, **self.store.failed}
 
     def _on_gone(self, partition: Partition) -> None:
         """The topic was deleted: nobody waits for it any longer."""
         partition.on_sync_failed("the topic was deleted")
-        self._unwitnessed.pop(partition, None)  # its witness file is gone: a checkpoint must not ask for it
-        for effect in [e for e in self._effects if type(e) is Sync and self._jobs[e.job] is partition]:
-            self._effects.remove(effect)  # begun in this very step: its files are gone, too
-            del self._jobs[effect.job]
+        self._syncs.forget(partition, self._effects)
         for waiting in list(partition.fetches):
             waiting.missing = 0
             self.wake_at(0, waiting)
 
     def shut_down(self) -> list[Effect]:
         """Leave the disk so that the next start has nothing to scan; all syncs have ended."""
-        for partition in [*self.store.open.values(), self.meta.partition]:
+        for partition in self._partitions:
             try:
                 partition.log.close()
             except OSError as error:

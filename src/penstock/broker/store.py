@@ -62,7 +62,7 @@ class Store:
             return error
         self._failed.pop(key, None)
         partition = Partition(name, log)
-        self._advance(partition, topic.starts.get(index, 0))
+        self.advance(partition, topic.starts.get(index, 0))
         self.open[key] = partition
         self.on_opened(partition)
         return partition
@@ -72,7 +72,7 @@ class Store:
         """Partitions that cannot be opened, and why."""
         return {failed.name: failed.reason for failed in self._failed.values()}
 
-    def _advance(self, partition: Partition, offset: int) -> None:
+    def advance(self, partition: Partition, offset: int) -> None:
         """Move the start of a log; what cannot be removed now goes with the next retention."""
         try:
             partition.log.advance_start(offset)
@@ -117,7 +117,7 @@ class Store:
             case StartMoved(topic_id=topic_id, partition=index, offset=offset):
                 moved = self.open.get((topic_id.bytes, index))
                 if moved is not None:
-                    self._advance(moved, offset)
+                    self.advance(moved, offset)
         return []
 
     def remove_orphans(self) -> list[str]:
@@ -164,7 +164,7 @@ class Store:
         except StorageError as error:
             self.on_trouble("old records could not be removed", partition.name, str(error))
             return
-        self._advance(partition, plan_start(log, now_ms))
+        self.advance(partition, plan_start(log, now_ms))
         log.producers.expire(now_ms - self.config.producer_expiry_ms)
 
     def _open_if_written(self, topic: Topic, index: int, now_ms: int) -> Partition | None:

@@ -79,7 +79,7 @@ def _print(folder: str, in_use: bool, surveyed: list[Surveyed], damaged: int) ->
             click.echo(f"  where  {_place(finding)}")
             click.echo(f"  what   {finding.what}")
             click.echo(f"  do     {finding.advice}")
-    partitions = count(len(surveyed) - 1, "partition")
+    partitions = count(sum(not log.is_own for log in surveyed), "partition")
     verdict = f"{count(damaged, 'place')} damaged" if damaged else "nothing is damaged"
     click.echo(f"{partitions} and the metadata log were read: {verdict}.")
 

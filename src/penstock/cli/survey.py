@@ -10,14 +10,22 @@ from penstock.broker.catalog import Catalog
 from penstock.broker.changes import decode_change
 from penstock.errors import PeerError, StorageError
 from penstock.log.inspect import Finding, Kind, inspect_partition
-from penstock.log.layout import LOG, META_FOLDER, TOPICS_FOLDER, base_offsets, file_name, partition_folder
+from penstock.log.layout import (
+    GROUPS_FOLDER,
+    LOG,
+    META_FOLDER,
+    TOPICS_FOLDER,
+    base_offsets,
+    file_name,
+    partition_folder,
+)
 from penstock.log.scan import Damage, walk
 from penstock.ports import Disk
 from penstock.records.record import decode_records
 
 
 class Surveyed(NamedTuple):
-    """One log of the folder; `topic` is None for the metadata log and for what nobody knows."""
+    """One log of the folder; `topic` is None for the node's own logs and for what nobody knows."""
 
     topic: str | None
     partition: int | None
@@ -25,10 +33,15 @@ class Surveyed(NamedTuple):
     findings: list[Finding]
 
     @property
+    def is_own(self) -> bool:
+        """Whether the node writes it for itself."""
+        return self.folder in (META_FOLDER, GROUPS_FOLDER)
+
+    @property
     def title(self) -> str:
         if self.topic is not None:
             return f"{self.topic}, partition {self.partition}"
-        return "metadata" if self.folder == META_FOLDER else self.folder
+        return {META_FOLDER: "metadata", GROUPS_FOLDER: "groups"}.get(self.folder, self.folder)
 
 
 def survey(disk: Disk) -> Iterator[Surveyed]:
@@ -37,6 +50,8 @@ def survey(disk: Disk) -> Iterator[Surveyed]:
     findings = inspect_partition(disk, META_FOLDER)
     findings += _replay(disk, catalog)
     yield Surveyed(None, None, META_FOLDER, findings)
+    if disk.exists(GROUPS_FOLDER):
+        yield Surveyed(None, None, GROUPS_FOLDER, _inspect(disk, GROUPS_FOLDER))
     for name in sorted(catalog.topics):
         topic = catalog.topics[name]
         for partition in range(topic.partitions):

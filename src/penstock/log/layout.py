@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 META_FOLDER = "meta"
+GROUPS_FOLDER = "groups"
 TOPICS_FOLDER = "topics"
 LOG, INDEX, PRODUCERS, TORN = ".log", ".index", ".producers", ".torn"
 WITNESS = "durable"

@@ -58,17 +58,17 @@ def _no_folder_sync(sound: Any) -> Any:
 
 def _sync_retried(sound: Any) -> Any:
     def on_synced(self: Node, event: Synced, now_ms: int) -> None:
-        partition = self._jobs.get(event.job)
+        partition = self._syncs._jobs.get(event.job)
         if event.error is None or partition is None or not partition.log.is_syncing:
             sound(self, event, now_ms)
             return
         log = partition.log
-        del self._jobs[event.job]
+        del self._syncs._jobs[event.job]
         log._syncing = None
         log._dirty = [
             segment.file for segment in log.segments if segment.base_offset >= log.durable.segment.base_offset
         ]
-        self._start_sync(partition)
+        self._effects.append(self._syncs.start(partition))
 
     return on_synced
 
@@ -196,7 +196,7 @@ def _checksum_not_checked(sound: Any) -> Any:
 
 
 def _last_change_lost(sound: Any) -> Any:
-    return lambda log: sound(log)[:-1] if log.next_offset > 3 else sound(log)
+    return lambda log, name: list(sound(log, name))[: -1 if log.next_offset > 3 else None]
 
 
 PLANTS: dict[str, Plant] = {
@@ -231,6 +231,9 @@ PLANTS: dict[str, Plant] = {
         Plant("answers-overtake", Node, "answer", _answers_overtake, ("replies-in-order",)),
         Plant("never-resumed", Node, "_resume_some", _never_resumed, ("calm-finishes",)),
         Plant("checksum-not-checked", reading, "crc32c", _checksum_not_checked, ("damage-is-never-served",)),
-        Plant("last-change-lost", metalog, "replay", _last_change_lost, ("catalog-equals-replay", "topics-survive")),
+        Plant(
+            "last-change-lost", metalog, "read_values", _last_change_lost,
+            ("catalog-equals-replay", "topics-survive"),
+        ),
     )
 }  # fmt: skip

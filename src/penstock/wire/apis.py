@@ -9,23 +9,34 @@ from penstock.wire.message import Message
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from penstock.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from penstock.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from penstock.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from penstock.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
 from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
+from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 class ApiKey(IntEnum):
@@ -35,6 +46,15 @@ class ApiKey(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
@@ -43,7 +63,9 @@ class ApiKey(IntEnum):
     OFFSET_FOR_LEADER_EPOCH = 23
     DESCRIBE_CONFIGS = 32
     CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
     INCREMENTAL_ALTER_CONFIGS = 44
+    OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
 
 
@@ -74,6 +96,17 @@ _TABLE = (
     _api(ApiKey.FETCH, FetchRequest, FetchResponse),
     _api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, ListOffsetsResponse),
     _api(ApiKey.METADATA, MetadataRequest, MetadataResponse),
+    _api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, OffsetCommitResponse),
+    _api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, OffsetFetchResponse),
+    _api(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest, FindCoordinatorResponse),
+    _api(ApiKey.JOIN_GROUP, JoinGroupRequest, JoinGroupResponse),
+    _api(ApiKey.HEARTBEAT, HeartbeatRequest, HeartbeatResponse),
+    _api(ApiKey.LEAVE_GROUP, LeaveGroupRequest, LeaveGroupResponse),
+    _api(ApiKey.SYNC_GROUP, SyncGroupRequest, SyncGroupResponse),
+    _api(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest, DescribeGroupsResponse),
+    _api(ApiKey.LIST_GROUPS, ListGroupsRequest, ListGroupsResponse),
+    _api(ApiKey.DELETE_GROUPS, DeleteGroupsRequest, DeleteGroupsResponse),
+    _api(ApiKey.OFFSET_DELETE, OffsetDeleteRequest, OffsetDeleteResponse),
     _api(ApiKey.API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse),
     _api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, CreateTopicsResponse),
     _api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, DeleteTopicsResponse),

@@ -17,6 +17,7 @@ T = TypeVar("T")
 WIRE = "wire"
 NO_UUID = UUID(int=0)
 _LAST = 32_767
+NEVER = _LAST  # the flexible version of messages that have none
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import struct
+import time
 from types import TracebackType
 from typing import Self, TypeVar
 
 from penstock.wire.apis import APIS
 from penstock.wire.header import decode_response_header, encode_request_header
 from penstock.wire.message import Message, decode, encode
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 DEADLINE_S = 30.0
+_NOT_YET = {14, 15, 16}  # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 _API_OF = {api.request: api for api in APIS.values()}
 
 R = TypeVar("R", bound=Message)
@@ -79,3 +83,29 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._socket.close()
+
+
+class Patient:
+    """A connection that asks again while the broker's coordinator is not there yet, as clients do."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ask(self, request: Message, version: int, answer: type[R]) -> R:
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            response = self._connection.ask(request, version, answer)
+            if time.monotonic() > deadline or not _NOT_YET & _codes(response):
+                return response
+            # Kafka makes the topic in which it keeps groups when it is first asked who looks after one.
+            self._connection.ask(FindCoordinatorRequest("any"), 3, FindCoordinatorResponse)
+
+
+def _codes(value: object) -> set[object]:
+    """Every error code of an answer."""
+    if isinstance(value, list):
+        return {code for element in value for code in _codes(element)}
+    if not dataclasses.is_dataclass(value):
+        return set()
+    fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+    return {each for name, each in fields if name == "error_code"}.union(*(_codes(each) for _, each in fields))

@@ -1,0 +1,84 @@
+"""Durable changes of groups: one record each in the group log."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from penstock.errors import StorageError
+
+
+class StoredMember(msgspec.Struct, frozen=True, array_like=True):
+    """A member of a classic group, as its last generation had it."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class GroupStored(msgspec.Struct, frozen=True, tag="group"):
+    """A generation of a classic group; without members it is empty since `since_ms`."""
+
+    group_id: str
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[StoredMember, ...]
+    since_ms: int
+
+
+class GroupGone(msgspec.Struct, frozen=True, tag="gone"):
+    """The group, with its positions."""
+
+    group_id: str
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """How far a group has come in a partition."""
+
+    topic_id: UUID
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_ms: int
+    expires_ms: int | None = None  # asked for by clients before version 5 of OffsetCommit
+
+
+class OffsetsCommitted(msgspec.Struct, frozen=True, tag="offsets"):
+    group_id: str
+    positions: tuple[Position, ...]
+
+
+class OffsetsForgotten(msgspec.Struct, frozen=True, tag="forgotten"):
+    group_id: str
+    partitions: tuple[tuple[UUID, int], ...]
+
+
+class Restarted(msgspec.Struct, frozen=True, tag="snapshot"):
+    """All groups follow in this batch: forget what was before."""
+
+
+Change = GroupStored | GroupGone | OffsetsCommitted | OffsetsForgotten | Restarted
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Change] = msgspec.json.Decoder(Change)
+
+
+def encode_change(change: Change) -> bytes:
+    return _encoder.encode(change)
+
+
+def decode_change(data: bytes) -> Change:
+    """StorageError when the record is of no kind this version knows."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError as wrong:
+        raise StorageError(f"the group log holds a record that cannot be read: {wrong}") from None

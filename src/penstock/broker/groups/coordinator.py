@@ -1,0 +1,228 @@
+"""All groups of this node: found, made, restored and ended here; the rules are in the modules beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from penstock.broker.catalog import Catalog
+from penstock.broker.groups.alarms import Alarm, Alarms
+from penstock.broker.groups.changes import Change, GroupGone, OffsetsCommitted, OffsetsForgotten, Position
+from penstock.broker.groups.expiry import plan_forgotten
+from penstock.broker.groups.group import Group, State, Tally, restored_group
+from penstock.broker.groups.joining import Joiner, join
+from penstock.broker.groups.journal import Finish, Journal
+from penstock.broker.groups.member import OnJoined, OnSynced
+from penstock.broker.groups.rebalance import drop_member, go_on_without, hand_out, listen_for
+from penstock.config import BrokerConfig
+from penstock.errors import ErrorCode
+from penstock.wire.messages.join_group import JoinGroupResponse
+from penstock.wire.messages.sync_group import SyncGroupResponse
+
+SWEEP_AT_ONCE = 200  # groups a step: looking through all positions at once would stall every client
+SWEEP_PAUSE_MS = 100
+
+
+class Coordinator:
+    """Live groups by name. What of them is durable stands in `journal.table`."""
+
+    def __init__(
+        self, journal: Journal, config: BrokerConfig, catalog: Catalog, new_id: Callable[[], UUID], now_ms: int
+    ) -> None:
+        self.journal = journal
+        self.table = journal.table
+        self.config = config
+        self.alarms = Alarms()
+        self._catalog = catalog
+        self._new_id = new_id
+        self.groups: dict[str, Group] = {}
+        self.tally = Tally()
+        for group_id in {**self.table.groups, **self.table.positions}:
+            self._restore(group_id, now_ms)
+        self._sweep_alarm = Alarm(self._sweep)
+        self._unswept: list[str] = []
+        self.alarms.set(self._sweep_alarm, now_ms + config.offsets_check_ms)
+
+    # Groups.
+
+    def _restore(self, group_id: str, now_ms: int) -> Group:
+        group = self.groups[group_id] = restored_group(group_id, self.table.groups.get(group_id), self.tally, now_ms)
+        for member in group.members.values():
+            listen_for(self, group, member, now_ms)
+        return group
+
+    def is_current(self, group: Group) -> bool:
+        return self.groups.get(group.group_id) is group
+
+    def _make(self, group_id: str, now_ms: int) -> Group | None:
+        """The group of this name, made if need be; None if there are too many."""
+        group = self.groups.get(group_id)
+        if group is None and len(self.groups) < self.config.groups_max:
+            group = self.groups[group_id] = Group(group_id, self.tally, now_ms)
+        return group
+
+    # The classic protocol.
+
+    def join(self, group_id: str, joiner: Joiner, reply: OnJoined, now_ms: int) -> None:
+        if not group_id:
+            reply(JoinGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID, member_id=joiner.member_id))
+        elif not self.config.group_session_ms_min <= joiner.session_timeout_ms <= self.config.group_session_ms_max:
+            reply(JoinGroupResponse(error_code=ErrorCode.INVALID_SESSION_TIMEOUT, member_id=joiner.member_id))
+        elif joiner.member_id and group_id not in self.groups:
+            reply(JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=joiner.member_id))
+        elif (
+            self.tally.bytes + joiner.bytes > self.config.group_bytes_max
+            or (group := self._make(group_id, now_ms)) is None
+        ):
+            reply(JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, member_id=joiner.member_id))
+        else:
+            join(self, group, joiner, reply, self._new_id(), now_ms)
+
+    def sync(
+        self,
+        group: Group,
+        member_id: str,
+        assignments: dict[str, bytes],
+        reply: OnSynced,
+        now_ms: int,
+    ) -> None:
+        """A member of the current generation asks for its assignment; the leader brings all of them."""
+        member = group.members[member_id]
+        if group.state is State.PREPARING:
+            reply(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            return
+        group.unsynced.pop(member_id, None)
+        if not group.unsynced:
+            self.alarms.cancel(group.sync_alarm)
+        if group.state is State.STABLE:
+            reply(group.synced(member))
+            return
+        before, member.on_synced = member.on_synced, reply
+        if before is not None:
+            before(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        elif member_id == group.leader:
+            hand_out(self, group, assignments, now_ms)
+
+    def heartbeat(self, group: Group, member_id: str, now_ms: int) -> ErrorCode:
+        """A member of the current generation says that it lives."""
+        listen_for(self, group, group.members[member_id], now_ms)
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else ErrorCode.NONE
+
+    def leave(self, group: Group, leavers: list[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
+        """Members go, all before the others are asked to join again."""
+        codes = [self._leave_one(group, member_id, instance_id) for member_id, instance_id in leavers]
+        if ErrorCode.NONE in codes:
+            go_on_without(self, group, now_ms)
+        return codes
+
+    def _leave_one(self, group: Group, member_id: str, instance_id: str | None) -> ErrorCode:
+        if not member_id and instance_id is not None:
+            member_id = group.statics.get(instance_id, "")
+        elif group.take_id(member_id):
+            return ErrorCode.NONE
+        code = group.fault_of(member_id, instance_id)
+        if not code:
+            drop_member(group, group.members[member_id])
+        return code
+
+    # Positions.
+
+    def refuse_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int
+    ) -> ErrorCode:
+        """Why positions of this group are not taken, or NONE; then the group is there."""
+        if group_id not in self.groups and generation >= 0:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        group = self._make(group_id, now_ms)
+        if group is None:
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        code = group.refuse_commit(member_id, instance_id, generation)
+        if not code and member_id in group.members:
+            listen_for(self, group, group.members[member_id], now_ms)
+        return code
+
+    def commit(self, group_id: str, positions: list[Position], finish: Finish, now_ms: int) -> None:
+        """Keep positions; `finish` is told when they are durable."""
+        group = self.groups[group_id]
+        group.commits += 1
+
+        def finish_one(code: ErrorCode) -> None:
+            group.commits -= 1
+            finish(code)
+
+        self._write([OffsetsCommitted(group_id, tuple(positions))], finish_one, now_ms)
+
+    def forget(self, group_id: str, partitions: list[tuple[UUID, int]], finish: Finish, now_ms: int) -> None:
+        self._write([OffsetsForgotten(group_id, tuple(partitions))] if partitions else [], finish, now_ms)
+
+    def _write(self, changes: list[Change], finish: Finish, now_ms: int) -> None:
+        if changes:
+            self.journal.write(changes, finish, now_ms)
+        else:
+            finish(ErrorCode.NONE)
+
+    # The end of groups.
+
+    def delete(self, group_ids: list[str], codes: dict[str, ErrorCode], finish: Finish, now_ms: int) -> None:
+        """Forget empty groups with their positions; `codes` takes why one cannot go, or NONE."""
+        codes.update((group_id, self._refuse_delete(group_id)) for group_id in group_ids)
+        gone = [group_id for group_id, code in codes.items() if not code]
+        for group_id in gone:
+            self._bury(self.groups.pop(group_id))
+
+        def finish_all(code: ErrorCode) -> None:
+            if code:
+                for group_id in gone:
+                    if group_id in self.table and group_id not in self.groups:
+                        self._restore(group_id, now_ms)
+            finish(code)
+
+        self._write([GroupGone(group_id) for group_id in gone], finish_all, now_ms)
+
+    def _refuse_delete(self, group_id: str) -> ErrorCode:
+        group = self.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
+
+    def _bury(self, group: Group) -> None:
+        group.state = State.DEAD
+        for member_id in list(group.pending):
+            group.take_id(member_id)
+
+    def on_topic_deleted(self) -> None:
+        """Its positions cannot be asked for any more; they are forgotten with the next step."""
+        self.alarms.set(self._sweep_alarm, 0)
+
+    def _sweep(self, now_ms: int) -> None:
+        """Look through some groups for positions that nobody needs, and for groups that are nothing any more."""
+        if not self._unswept:
+            self._unswept = list(self.groups)
+        some, self._unswept = self._unswept[-SWEEP_AT_ONCE:], self._unswept[:-SWEEP_AT_ONCE]
+        for group_id in some:
+            group = self.groups.get(group_id)
+            if group is not None:
+                self._sweep_one(group, now_ms)
+        pause_ms = SWEEP_PAUSE_MS if self._unswept else self.config.offsets_check_ms
+        self.alarms.set(self._sweep_alarm, now_ms + pause_ms)
+
+    def _sweep_one(self, group: Group, now_ms: int) -> None:
+        if group.commits:
+            return  # what is on its way to the disk is not in the table, and must not be forgotten with it
+        positions = self.table.positions.get(group.group_id, {})
+        gone = plan_forgotten(group, positions, self._catalog, now_ms, self.config.offsets_retention_ms)
+        if len(gone) == len(positions) and group.state is State.EMPTY and not group.pending:
+            self.delete([group.group_id], {}, lambda _: None, now_ms)
+        else:
+            self.forget(group.group_id, gone, lambda _: None, now_ms)
+
+    # Time.
+
+    def on_time(self, now_ms: int) -> None:
+        for alarm in self.alarms.due(now_ms):
+            if alarm.ring is not None:
+                alarm.ring(now_ms)
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        return self.alarms.next_ms

@@ -1,0 +1,91 @@
+"""What is durable of all groups; only replay_ changes it, live and after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from penstock.broker.groups.changes import (
+    Change,
+    GroupGone,
+    GroupStored,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    Position,
+    Restarted,
+    StoredMember,
+)
+
+POSITION_BYTES = 100  # what a position takes besides its metadata
+
+Positions = dict[tuple[UUID, int], Position]
+
+
+class GroupTable:
+    """Generations and positions by the name of their group."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.groups: dict[str, GroupStored] = {}
+        self.positions: dict[str, Positions] = {}
+        self.bytes = 0
+
+    def __contains__(self, group_id: str) -> bool:
+        return group_id in self.groups or group_id in self.positions
+
+    def position(self, group_id: str, topic_id: UUID, partition: int) -> Position | None:
+        positions = self.positions.get(group_id)
+        return None if positions is None else positions.get((topic_id, partition))
+
+    def replay_(self, change: Change) -> None:
+        """Make a durable change true."""
+        match change:
+            case OffsetsCommitted(group_id=group_id, positions=committed):
+                positions = self.positions.setdefault(group_id, {})
+                for position in committed:
+                    self._forget(positions, (position.topic_id, position.partition))
+                    positions[position.topic_id, position.partition] = position
+                    self.bytes += _size(position)
+            case OffsetsForgotten(group_id=group_id, partitions=partitions):
+                positions = self.positions.get(group_id, {})
+                for key in partitions:
+                    self._forget(positions, key)
+                if not positions:
+                    self.positions.pop(group_id, None)
+            case GroupStored(group_id=group_id):
+                self._drop(group_id)
+                self.groups[group_id] = change
+                self.bytes += group_bytes(change.members)
+            case GroupGone(group_id=group_id):
+                self._drop(group_id)
+                positions = self.positions.pop(group_id, {})
+                self.bytes -= sum(map(_size, positions.values()))
+            case Restarted():
+                self._clear()
+
+    def _forget(self, positions: Positions, key: tuple[UUID, int]) -> None:
+        gone = positions.pop(key, None)
+        if gone is not None:
+            self.bytes -= _size(gone)
+
+    def _drop(self, group_id: str) -> None:
+        stored = self.groups.pop(group_id, None)
+        if stored is not None:
+            self.bytes -= group_bytes(stored.members)
+
+    def snapshot(self) -> Iterator[Change]:
+        """Changes that make this table from nothing."""
+        yield Restarted()
+        yield from self.groups.values()
+        for group_id, positions in self.positions.items():
+            yield OffsetsCommitted(group_id, tuple(positions.values()))
+
+
+def _size(position: Position) -> int:
+    return POSITION_BYTES + len(position.metadata)
+
+
+def group_bytes(members: tuple[StoredMember, ...]) -> int:
+    return sum(len(member.subscription) + len(member.assignment) for member in members)

@@ -1,0 +1,32 @@
+"""What the node's own logs hold: one value a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.errors import StorageError
+from penstock.log.log import Log
+from penstock.log.reading import DamagedError, read
+from penstock.records.batch import decode_header
+from penstock.records.record import decode_records
+
+_READ_BYTES = 1 << 20
+
+
+def read_values(log: Log, name: str) -> Iterator[bytes]:
+    """Every value, in order. StorageError if the log is damaged."""
+    offset = log.start_offset
+    while offset < log.next_offset:
+        try:
+            data = read(log, offset, _READ_BYTES)
+        except DamagedError as damaged:
+            raise StorageError(
+                f"the {name} is damaged at offset {damaged.damage.offset} ({damaged.damage.reason}); "
+                "run penstock doctor --data DIR"
+            ) from None
+        while len(data):
+            header = decode_header(data)
+            for record in decode_records(data[: header.size]):
+                yield record.value or b""
+            offset = header.next_offset
+            data = data[header.size :]
