@@ -42,7 +42,7 @@ def played(policy: str, steps: list[tuple[bytes | None, int] | None]) -> tuple[B
             taken += backlog.take(10)
         else:
             offered.append(item(len(offered), *step))
-            backlog.offer(offered[-1])
+            backlog.offer(offered[-1], is_slow=True)
         assert len(backlog) <= 5
         assert backlog.size_bytes <= max(BYTES_MAX, *(len(each.json) for each in offered), 0)
     return backlog, offered, taken
@@ -97,7 +97,7 @@ def test_conflate_replaces_only_what_has_the_same_topic_and_key() -> None:
     """Two topics may use the same keys for different things."""
     backlog: Backlog[Item] = Backlog("conflate", 10, BYTES_MAX)
     for each in (Item(0, b"k", b"x", "t"), Item(1, b"k", b"x", "u"), Item(2, b"k", b"x", "t")):
-        backlog.offer(each)
+        backlog.offer(each, is_slow=True)
     assert numbers(backlog.take(100)) == [1, 2]
 
 
@@ -105,8 +105,19 @@ def test_a_message_larger_than_all_the_room_is_still_delivered() -> None:
     """Alone it may pass the bound, or it would never be sent."""
     for policy in ("disconnect", "drop_oldest", "conflate"):
         backlog: Backlog[Item] = Backlog(policy, 5, BYTES_MAX)
-        backlog.offer(item(0, size=3 * BYTES_MAX))
+        backlog.offer(item(0, size=3 * BYTES_MAX), is_slow=True)
         assert numbers(backlog.take(1)) == [0], policy
+
+
+def test_a_burst_costs_a_client_nothing_that_takes_it_all() -> None:
+    """The bounds hold from the moment in which it no longer takes what it is given."""
+    for policy, kept in (("disconnect", []), ("drop_oldest", list(range(96, 101))), ("conflate", list(range(96, 101)))):
+        backlog: Backlog[Item] = Backlog(policy, 5, BYTES_MAX)
+        for number in range(100):
+            backlog.offer(item(number), is_slow=False)
+        assert (len(backlog), backlog.dropped, backlog.overflowed) == (100, 0, False)
+        backlog.offer(item(100), is_slow=True)
+        assert numbers(backlog.take(100)) == kept
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ _Name = tuple[str, bytes] | int
 
 
 class Backlog(Generic[Item]):
-    """Messages in their order, bounded in count and bytes; the policy says what happens beyond.
+    """Messages in their order, bounded in count and bytes while the client is slow; beyond, its policy decides.
 
     disconnect: all are given up and `overflowed` is set. drop_oldest: the oldest go, counted. conflate: a message
     replaces an older one with the same event and key, counted; beyond the bounds the oldest go, as with drop_oldest.
@@ -46,8 +46,8 @@ class Backlog(Generic[Item]):
     def size_bytes(self) -> int:
         return self._bytes
 
-    def offer(self, item: Item) -> None:
-        """Put a message behind the others."""
+    def offer(self, item: Item, *, is_slow: bool) -> None:
+        """Put a message behind the others; a client is slow that does not take what it was given, not in any burst."""
         if self.overflowed:
             return
         self._arrivals += 1
@@ -61,6 +61,10 @@ class Backlog(Generic[Item]):
                 self.conflated += 1
         self._items[name] = item
         self._bytes += len(item.json)
+        if is_slow:
+            self._keep_bounds()
+
+    def _keep_bounds(self) -> None:
         # One message alone may be larger than the bound: it would never be sent else.
         while len(self._items) > self._count_max or (self._bytes > self._bytes_max and len(self._items) > 1):
             if self._policy == "disconnect":

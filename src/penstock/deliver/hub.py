@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
+from penstock.client.history import History
 from penstock.client.offsets import EARLIEST, Offsets
 from penstock.client.record import Record
 from penstock.client.tail import Tail
@@ -65,6 +66,7 @@ class Hub:
         self.threads = ThreadPoolExecutor(config.catch_ups_max, thread_name_prefix="catch-up")
         self._is_closing = False
         self._slots = asyncio.Semaphore(config.catch_ups_max)
+        self._retiring: set[asyncio.Task[None]] = set()
         self._offsets = Offsets(queue)
         self._topics: dict[str, TopicState] = {}
         self._streams: dict[tuple[str, ...], Stream] = {}
@@ -80,6 +82,7 @@ class Hub:
             session.end("stopping")
         while self.sessions:
             await next(iter(self.sessions)).ended.wait()
+        await asyncio.gather(*self._retiring)
         self.threads.shutdown(wait=False)
 
     def admit(self, topics: Sequence[str]) -> Stream:
@@ -134,9 +137,17 @@ class Hub:
             ) from None
         self.counts.catch_ups += 1
 
-    def free_slot(self) -> None:
-        self.counts.catch_ups -= 1
-        self._slots.release()
+    def retire(self, history: History) -> None:
+        """Close a reader behind its client's back; its slot is free when that is done."""
+
+        async def close() -> None:
+            await history.close()
+            self.counts.catch_ups -= 1
+            self._slots.release()
+
+        task = asyncio.create_task(close())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
     async def _follow(self, tail: Tail, topic: str, resumes: bool) -> None:
         following = await tail.follow(topic, self._take)

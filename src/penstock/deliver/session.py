@@ -115,13 +115,14 @@ class Session:
             await self._hub.take_slot()
         else:
             stream.attach(self._client, positions)
+        history = History(self._hub.queue, positions, self._hub.threads) if is_behind else None
         try:
             await self._open(stream.token_of(positions))
-            if is_behind:
-                await self._catch_up(stream, positions)
+            if history is not None:
+                await self._catch_up(stream, positions, history)
         finally:
-            if is_behind:
-                self._hub.free_slot()
+            if history is not None:
+                self._hub.retire(history)
         await self._live(stream)
         if not self._is_gone:
             await self._wire.send([notice("end", self._token, reason=self._reason)])
@@ -134,9 +135,8 @@ class Session:
         self._token = token
         await self._wire.send([notice("start", token, topics=list(self._ask.topics), resumes=bool(token))])
 
-    async def _catch_up(self, stream: Stream, positions: Positions) -> None:
+    async def _catch_up(self, stream: Stream, positions: Positions, history: History) -> None:
         """Read history until it meets the tail; the client is attached in the same moment."""
-        history = History(self._hub.queue, positions, self._hub.threads)
         try:
             while not (self._is_gone or self._reason):
                 found = await history.read(_READ_S)
@@ -154,8 +154,6 @@ class Session:
             self.end(SLOW)
             self._expire()
             await asyncio.sleep(0)
-        finally:
-            await asyncio.shield(history.close())
 
     def _messages(self, found: list[Record | Lost], stream: Stream, positions: Positions) -> Iterator[Message]:
         for item in found:
@@ -173,6 +171,7 @@ class Session:
     async def _live(self, stream: Stream) -> None:
         backlog, wake = self._client.backlog, self._client.wake
         self._plan_beat()
+        self._client.is_slow = False
         while not (self._is_gone or self._reason):
             await wake.wait()
             wake.clear()
@@ -189,7 +188,9 @@ class Session:
                 self._plan_beat()
 
     async def _send(self, messages: list[Message]) -> None:
+        self._client.is_slow = True  # until it has taken this
         await self._wire.send(messages)
+        self._client.is_slow = False
         self._token = messages[-1].token or self._token
         self._sent_at = self._loop.time()
         self._hub.counts.sent += len(messages)

@@ -32,6 +32,7 @@ class Client:
         self.backlog = backlog
         self.key = key
         self.wake = asyncio.Event()
+        self.is_slow = True  # does not take what it was given, as far as we know
         self._on_overflow = on_overflow
 
     def wants(self, key: bytes | None) -> bool:
@@ -42,7 +43,7 @@ class Client:
         backlog = self.backlog
         if backlog.overflowed:
             return
-        backlog.offer(message)
+        backlog.offer(message, is_slow=self.is_slow)
         if backlog.overflowed:
             self._on_overflow()
         self.wake.set()
