@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from penstock.client.producer import EventProducer
 from penstock.config import EdgeConfig
 from penstock.event import Headers
+from penstock.ingest import answers
 from penstock.ingest.admission import Admission
+from penstock.ingest.answers import Answer
 from penstock.ingest.counters import Counters
 from penstock.ingest.room import Room
 from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
@@ -93,6 +95,27 @@ class Collector:
         for number in range(taken, len(events)):
             storing.fail(number, fault)
         return storing
+
+    async def store_all(self, topic: str, events: list[Ready], began: float) -> Answer:
+        """Store events and tell their sender, once the fate of each is known."""
+        storing = self.store(topic, events)
+        await storing.done
+        return self.settle(topic, events, storing, began)
+
+    def settle(self, topic: str, events: list[Ready], storing: Storing, began: float) -> Answer:
+        """Count what became of stored events, and say it."""
+        counters, failed = self.counters, storing.failed
+        counters.store.add((time.perf_counter() - began) * 1000)
+        counters.accepted[topic] += len(events) - len(failed)
+        if not failed:
+            counters.accepted_bytes[topic] += sum([len(event.value) for event in events])
+            return answers.accepted([event.id for event in events])
+        counters.unstored[topic] += len(failed)
+        return answers.not_stored(
+            next(iter(failed.values())),
+            [event.id for number, event in enumerate(events) if number not in failed],
+            [event.id for number, event in enumerate(events) if number in failed],
+        )
 
 
 def fresh_ids(count: int) -> list[str]:

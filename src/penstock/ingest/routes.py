@@ -14,22 +14,30 @@ from penstock.ingest.bodies import BadBodyError, read_events
 from penstock.ingest.collector import Collector, Ready, fresh_ids
 from penstock.ingest.forms import ACCEPTED, Form, form_of
 from penstock.ingest.line_stream import LineStream
+from penstock.ingest.results import Results
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
+from penstock.ingest.wait_rules import Asked
+from penstock.ingest.waiting import RESULTS_PREFIX, ResultDesk, Waiting
 
 PREFIX = "/ingest/"
+ONE_ONLY = "wait is for a request with one event"
 
 
-def ingest_routes(collector: Collector) -> list[BaseRoute]:
-    """The doors of a plan, for the edge's port."""
-    return [Route(PREFIX + "{path:path}", endpoint=IngestDoors(collector))]
+def ingest_routes(collector: Collector, results: Results) -> list[BaseRoute]:
+    """The doors of a plan, and the results for whoever waited too short, for the edge's port."""
+    return [
+        Route(PREFIX + "{path:path}", endpoint=IngestDoors(collector, results)),
+        Route(RESULTS_PREFIX + "{path:path}", endpoint=ResultDesk(collector.plan, results), methods=["GET"]),
+    ]
 
 
 class IngestDoors:
     """Every door of an edge; an ASGI application, since a request object an event costs more than the event."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector, results: Results) -> None:
         self._collector = collector
         self._counters = collector.counters
+        self._waiting = Waiting(collector, results)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -55,15 +63,23 @@ class IngestDoors:
         if form is None or encoding not in (b"", b"identity"):
             said = content_type if form is None else f"{content_type} as {encoding.decode('latin-1')}"
             return self._refuse("type", answers.wrong_type(said, ACCEPTED))
+        try:
+            asked = self._waiting.asked(admission.topic, scope["query_string"]) if scope["query_string"] else None
+        except ValueError as wrong:
+            return self._refuse("wait", answers.failure(400, str(wrong)))
         if form is Form.LINES:
+            if asked is not None:
+                return self._refuse("wait", answers.failure(400, ONE_ONLY))
             return await LineStream(self._collector, admission).run(scope, receive)
-        return await self._take_whole(scope, receive, admission, form)
+        return await self._take_whole(scope, receive, admission, form, asked)
 
     def _refuse(self, reason: str, answer: Answer) -> Answer:
         self._counters.refused[reason] += 1
         return answer
 
-    async def _take_whole(self, scope: Scope, receive: Receive, admission: Admission, form: Form) -> Answer:
+    async def _take_whole(
+        self, scope: Scope, receive: Receive, admission: Admission, form: Form, asked: Asked | None
+    ) -> Answer:
         """A body that is taken as a whole: all of its events are admitted before one is stored."""
         room, held = self._collector.room, 0
         body = bytearray()
@@ -82,13 +98,18 @@ class IngestDoors:
                 events = self._admit(scope, bytes(body), admission, form)
             except BadBodyError as wrong:
                 return self._refuse("event", answers.bad_event(wrong.reason, wrong.event, wrong.status))
+            if asked is not None and len(events) > 1:
+                return self._refuse("wait", answers.failure(400, ONE_ONLY))
             overhead = EVENT_OVERHEAD_BYTES * len(events)
             if not room.take(overhead):
                 return self._overloaded(admission.topic)
             held += overhead
-            return await self._store(admission.topic, events, began)
+            if asked is None:
+                return await self._collector.store_all(admission.topic, events, began)
+            del body
         finally:
             room.give(held)
+        return await self._waiting.store(admission.topic, events[0], began, asked)
 
     def _admit(self, scope: Scope, body: bytes, admission: Admission, form: Form) -> list[Ready]:
         incoming, listed = read_events(form, body, scope["headers"], self._collector.config.events_max_body)
@@ -102,21 +123,6 @@ class IngestDoors:
         if not ready[0].id:  # none has one, then: they are all of one form
             ready = [event._replace(id=id) for event, id in zip(ready, fresh_ids(len(ready)), strict=True)]
         return ready
-
-    async def _store(self, topic: str, events: list[Ready], began: float) -> Answer:
-        storing = self._collector.store(topic, events)
-        await storing.done
-        self._counters.store.add((time.perf_counter() - began) * 1000)
-        self._counters.accepted[topic] += len(events) - len(storing.failed)
-        if not storing.failed:
-            self._counters.accepted_bytes[topic] += sum(len(event.value) for event in events)
-            return answers.accepted([event.id for event in events])
-        self._counters.unstored[topic] += len(storing.failed)
-        return answers.not_stored(
-            next(iter(storing.failed.values())),
-            [event.id for number, event in enumerate(events) if number not in storing.failed],
-            [event.id for number, event in enumerate(events) if number in storing.failed],
-        )
 
     def _overloaded(self, topic: str) -> Answer:
         return self._refuse(

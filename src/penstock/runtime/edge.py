@@ -7,6 +7,7 @@ import gc
 import resource
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -18,6 +19,7 @@ from penstock.dashboard.routes import page_routes
 from penstock.deliver.routes import Live
 from penstock.errors import ConfigError
 from penstock.ingest.collector import Collector
+from penstock.ingest.results import Results
 from penstock.ingest.routes import ingest_routes
 from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
@@ -31,6 +33,7 @@ from penstock.runtime.server import parse_address
 
 WRONG_CONFIGURATION = 2
 GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time
+SPARE_HANDLES = 64  # for the queue's clients and what Python opens in passing
 BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
 
 
@@ -52,25 +55,27 @@ def main() -> int:
 async def serve(spec: RunSpec, plan: Plan) -> None:
     """The life of an edge."""
     host, port = parse_address("edge.listen", spec.edge.listen)
-    _raise_handles()
+    config = replace(spec.edge, connections_max=min(spec.edge.connections_max, _handles() - SPARE_HANDLES))
     producer = EventProducer(
         spec.queue,
         plan,
-        deadline_ms=spec.edge.store_deadline_ms,
-        buffer_bytes_max=BUFFER_FACTOR * spec.edge.inflight_bytes_max,
+        deadline_ms=config.store_deadline_ms,
+        buffer_bytes_max=BUFFER_FACTOR * config.inflight_bytes_max,
         note=lambda event, detail: log_line("warning", event, detail=detail),
     )
-    collector = Collector(plan, spec.edge, producer)
+    collector = Collector(plan, config, producer)
     tail = Tail(spec.queue)
-    live = Live(plan, spec.edge, tail, spec.queue)
+    results = Results(plan, config, tail, spec.queue)
+    live = Live(plan, config, tail, spec.queue)
 
     async def missing(timeout_s: float) -> list[str]:
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
-    metrics = [lambda: collector.counters.lines(collector.room.taken, 0), live.metric_lines]
-    doors = [*ingest_routes(collector), *live.routes]
+    metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
+    doors = [*ingest_routes(collector, results), *live.routes]
     app = Starlette(routes=[*doors, *operator_routes(missing, metrics), *page_routes(plan)])
-    guard = Guard(app, Gate(spec.edge, host))
+    guard = Guard(app, Gate(config, host))
+    metrics.append(guard.metric_lines)
     try:
         sock = listening_socket(host, port)
     except OSError as error:
@@ -93,14 +98,16 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
     server.should_exit = True
     await serving
     stop.cancel()
+    await results.close()
     await tail.close()
     await producer.close()
 
 
-def _raise_handles() -> None:
+def _handles() -> int:
     """As many open files as the machine lets us have: each connection is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -102,6 +102,13 @@ class Guard:
             await send(message)
 
         return await self._app(scope, receive, send_safely)
+
+    def metric_lines(self) -> Iterator[str]:
+        """What was refused, as Prometheus text."""
+        yield "# HELP penstock_edge_guard_refused_total Requests refused before anything looked at them, by reason."
+        yield "# TYPE penstock_edge_guard_refused_total counter"
+        for reason, count in sorted(self.refused.items()):
+            yield f'penstock_edge_guard_refused_total{{reason="{reason}"}} {count}'
 
     async def _refuse(self, scope: Scope, refusal: Refusal, send: Send) -> None:
         self.refused[refusal.reason] += 1

@@ -1,0 +1,132 @@
+"""The results of queries for whoever waits for them: follows outputs and progress, answers GET /results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from penstock.client.lookup import find_record
+from penstock.client.offsets import Offsets
+from penstock.client.record import Record
+from penstock.client.tail import Tail
+from penstock.config import EdgeConfig
+from penstock.errors import PenstockError
+from penstock.event import ID, QUERIES_TOPIC
+from penstock.ingest.waits import Result, Waits
+from penstock.ingest.ways import Link, Way
+from penstock.plan import Plan
+
+LOOKUP_S = 5.0
+_Positions = dict[str, dict[str, int]]
+
+
+class _Progress(msgspec.Struct):
+    query: str
+    positions: _Positions | None = None
+
+
+_progress = msgspec.json.Decoder(_Progress)
+
+
+class BusyError(PenstockError):
+    """Too many look for results at once."""
+
+
+class Results:
+    """Glue between the queue and `Waits`. An output is followed from the first time that somebody waits for it."""
+
+    def __init__(self, plan: Plan, config: EdgeConfig, tail: Tail, queue: str) -> None:
+        self.waits = Waits(config.waits_max, config.results_max)
+        self._plan = plan
+        self._tail = tail
+        self._queue = queue
+        self._offsets = Offsets(queue)
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._lookups = 0
+        self._lookups_max = config.catch_ups_max
+
+    async def follow(self, way: Way, within_s: float) -> bool:
+        """See everything that the queries on this way write from now on; False if the queue is away."""
+        starts: list[tuple[str, Callable[[], Any]]] = [(QUERIES_TOPIC, self._follow_progress)]
+        starts += [(link.writes, partial(self._follow_output, link)) for link in way]
+        for topic, start in starts:
+            if topic not in self._following:
+                self._following[topic] = asyncio.create_task(start())
+        tasks = [self._following[topic] for topic, _ in starts]
+        if all(task.done() for task in tasks):
+            return True
+        _, late = await asyncio.wait(tasks, timeout=within_s)
+        return not late
+
+    async def _follow_progress(self) -> None:
+        await self._tail.follow(QUERIES_TOPIC, self._on_progress)
+
+    async def _follow_output(self, link: Link) -> None:
+        following = await self._tail.follow(link.writes, partial(self._on_output, link.query))
+        self.waits.on_started(link.query, following.positions)
+
+    def _on_output(self, query: str, records: list[Record]) -> None:
+        for further in self.waits.on_results(query, map(_result, records)):
+            self._ask_ends(further)
+
+    def _on_progress(self, records: list[Record]) -> None:
+        for record in records:
+            try:
+                said = _progress.decode(record.value or b"")
+                positions = {
+                    topic: {int(partition): offset for partition, offset in offsets.items()}
+                    for topic, offsets in (said.positions or {}).items()
+                }
+            except (msgspec.DecodeError, ValueError):
+                continue  # anybody may write there; what is no progress says nothing
+            if self.waits.on_positions(said.query, positions):
+                self._ask_ends(said.query)
+
+    def on_stored(self, wait: Any, topic: str, partition: int, offset: int) -> None:
+        """The event that somebody waits for stands there."""
+        if self.waits.on_stored(wait, topic, partition, offset):
+            self._ask_ends(wait.query)
+
+    def _ask_ends(self, query: str) -> None:
+        if query not in self._asking:
+            task = self._asking[query] = asyncio.create_task(self._hear_ends(query))
+            task.add_done_callback(lambda _: self._asking.pop(query, None))
+
+    async def _hear_ends(self, query: str) -> None:
+        output = self._plan.queries[query].writes
+        while passed := self.waits.passed(query):
+            places = [(output, number) for number in range(self._plan.topics[output].partitions)]
+            ends = await self._offsets.at("latest", places)
+            self.waits.on_ends(query, passed, {partition: end for (_, partition), end in ends.items()})
+
+    async def find(self, query: str, id: str, since_ms: int | None) -> bytes | None:
+        """A result: remembered, or looked for in the output from a time on; None if it is not there."""
+        known = self.waits.remembered(query, id)
+        if known is not None or since_ms is None:
+            return known
+        if self._lookups >= self._lookups_max:
+            raise BusyError("too many look for results at once")
+        self._lookups += 1
+        try:
+            output = self._plan.topics[self._plan.queries[query].writes]
+            found = await asyncio.to_thread(
+                find_record, self._queue, output.name, output.partitions, (ID, id.encode()), since_ms, LOOKUP_S
+            )
+        finally:
+            self._lookups -= 1
+        return None if found is None else found.value or b"null"
+
+    async def close(self) -> None:
+        """End what is under way."""
+        for task in [*self._following.values(), *self._asking.values()]:
+            task.cancel()
+
+
+def _result(record: Record) -> Result:
+    id = record.header(ID)
+    return Result(id.decode("utf-8", "replace") if id else "", record.partition, record.offset, record.value or b"null")

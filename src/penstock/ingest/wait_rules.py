@@ -1,0 +1,81 @@
+"""What ?wait= may ask for, and what is answered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote
+
+import msgspec
+
+from penstock.ingest.answers import Answer, retry_after
+from penstock.ingest.ways import Way
+
+
+class Asked(NamedTuple):
+    """A request that waits: for the last query of a way, for so long."""
+
+    way: Way
+    timeout_ms: int
+
+    @property
+    def query(self) -> str:
+        """The query whose result is wanted."""
+        return self.way[-1].query
+
+
+def read_wait(query_string: bytes, ways: Mapping[str, Way], wait_ms_max: int) -> Asked | None:
+    """What a request's query string asks to wait for; None: nothing. ValueError says what is wrong."""
+    given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+    if "wait" not in given:
+        return None
+    way = ways.get(given["wait"][-1])
+    if way is None:
+        there = f"wait for one of {', '.join(ways)}" if ways else "no query reads this topic"
+        raise ValueError(f"no query {given['wait'][-1][:100]!r} gets this event: {there}")
+    text = given.get("timeout_ms", [str(wait_ms_max)])[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= wait_ms_max):
+        raise ValueError(f"timeout_ms is between 1 and {wait_ms_max}, not {text[:20]!r}")
+    return Asked(way, int(text))
+
+
+def read_since(query_string: bytes) -> int | None:
+    """The time in ms from which a result is looked for; ValueError if it is none."""
+    text = parse_qs(query_string.decode("latin-1")).get("since", [""])[-1]
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 15):
+        raise ValueError(f"since is a time in milliseconds since 1970, not {text[:20]!r}")
+    return int(text)
+
+
+def with_result(id: str, value: bytes) -> Answer:
+    """The result came."""
+    return Answer(200, b'{"id":%s,"result":%s}' % (msgspec.json.encode(id), _json(value)))
+
+
+def without_result(id: str, query: str) -> Answer:
+    """The query has passed the event."""
+    reason = f"query {query} has passed this event and wrote no result for it"
+    return Answer(200, msgspec.json.encode({"id": id, "result": None, "reason": reason}))
+
+
+def not_yet(id: str, query: str, since_ms: int) -> Answer:
+    """The event is stored, the result did not come in time: where to ask."""
+    where = f"/results/{quote(query, safe='')}/{quote(id, safe='')}?since={since_ms}"
+    body = {"ids": [id], "reason": f"no result of {query} in time: the event is stored, ask again", "where": where}
+    return Answer(202, msgspec.json.encode(body), ((b"location", where.encode()),))
+
+
+def not_found(id: str, query: str) -> Answer:
+    """Asked again, and still nothing."""
+    reason = "there is no result: it may still come, the query may have dropped the event, or it is too long ago"
+    return Answer(404, msgspec.json.encode({"id": id, "result": None, "reason": reason}), (retry_after(),))
+
+
+def _json(value: bytes) -> bytes:
+    try:
+        msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.encode(value.decode("utf-8", "replace"))
+    return value

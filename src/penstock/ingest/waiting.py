@@ -1,0 +1,91 @@
+"""POST …?wait=<query> holds a request until its event's result is there; GET /results/<query>/<id> asks again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from penstock.errors import PenstockError
+from penstock.ingest import answers, wait_rules
+from penstock.ingest.answers import Answer
+from penstock.ingest.asgi import Receive, Scope, Send, reply
+from penstock.ingest.collector import Collector, Ready, now_ms
+from penstock.ingest.results import BusyError, Results
+from penstock.ingest.wait_rules import Asked, read_since, read_wait
+from penstock.ingest.ways import ways_from
+from penstock.plan import Plan
+
+RESULTS_PREFIX = "/results/"
+
+
+class Waiting:
+    """Requests that wait, at the doors of one edge."""
+
+    def __init__(self, collector: Collector, results: Results) -> None:
+        self._collector = collector
+        self._results = results
+        self._ways = {door.topic: ways_from(collector.plan, door.topic) for door in collector.plan.doors.values()}
+
+    def asked(self, topic: str, query_string: bytes) -> Asked | None:
+        """What a request wants to wait for; ValueError says why it cannot."""
+        return read_wait(query_string, self._ways[topic], self._collector.config.wait_ms_max)
+
+    async def store(self, topic: str, event: Ready, began: float, asked: Asked) -> Answer:
+        """Store one event and answer with its result."""
+        counters, waits = self._collector.counters, self._results.waits
+        since_ms = now_ms()
+        if not await self._results.follow(asked.way, self._collector.config.store_deadline_ms / 1000):
+            counters.waits["queue_away"] += 1
+            return answers.overloaded(False, "the queue does not answer")
+        result: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        # Before the event is sent: its result may be there before the acknowledgement is.
+        wait = waits.add(asked.way, event.id, result.set_result)
+        if wait is None:
+            counters.waits["overload"] += 1
+            return answers.overloaded(self._collector.drops(topic), "too many requests wait for results")
+        try:
+            storing = self._collector.store(topic, [event])
+            await storing.done
+            answer = self._collector.settle(topic, [event], storing, began)
+            if storing.failed:
+                counters.waits["unstored"] += 1
+                return answer
+            self._results.on_stored(wait, topic, storing.partition, storing.offset)
+            left_s = asked.timeout_ms / 1000 - (time.perf_counter() - began)
+            await asyncio.wait([result], timeout=max(0.0, left_s))
+        finally:
+            waits.remove(wait)
+        if not result.done():
+            counters.waits["timeout"] += 1
+            return wait_rules.not_yet(event.id, asked.query, since_ms)
+        counters.wait.add((time.perf_counter() - began) * 1000)
+        value = result.result()
+        counters.waits["none" if value is None else "result"] += 1
+        if value is None:
+            return wait_rules.without_result(event.id, wait.query)
+        return wait_rules.with_result(event.id, value)
+
+
+class ResultDesk:
+    """GET /results/<query>/<id>[?since=MS]; an ASGI application."""
+
+    def __init__(self, plan: Plan, results: Results) -> None:
+        self._plan = plan
+        self._results = results
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send, await self._answer(scope))
+
+    async def _answer(self, scope: Scope) -> Answer:
+        query, _, id = scope["path"][len(RESULTS_PREFIX) :].partition("/")
+        if query not in self._plan.queries:
+            return answers.failure(404, f"there is no query {query[:100]!r}", there=list(self._plan.queries))
+        try:
+            found = await self._results.find(query, id, read_since(scope["query_string"]))
+        except ValueError as wrong:
+            return answers.failure(400, str(wrong))
+        except BusyError as busy:
+            return answers.overloaded(False, str(busy))
+        except PenstockError as away:
+            return answers.overloaded(False, str(away))
+        return wait_rules.not_found(id, query) if found is None else wait_rules.with_result(id, found)
