@@ -9,8 +9,8 @@ import pytest
 from stage.groups import Party
 from stage.nodes import Stage
 
+from penstock.broker import journal
 from penstock.broker.events import Sync
-from penstock.broker.groups import journal
 from penstock.broker.groups.changes import decode_change
 from penstock.broker.groups.table import GroupTable
 from penstock.broker.values import read_values
@@ -254,7 +254,7 @@ def test_a_damaged_group_log_is_named_and_nothing_is_guessed() -> None:
     stage.node.shut_down()
     file = stage.disk.open("groups/00000000000000000000.log")
     file.write(100, (b"\xff\xff",))
-    with pytest.raises(StorageError, match="group log is damaged at offset 0"):
+    with pytest.raises(StorageError, match="log of groups is damaged at offset 0"):
         Stage(stage.disk)
 
 

@@ -28,7 +28,7 @@ from penstock.broker.events import (
 )
 from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
 from penstock.broker.groups.coordinator import Coordinator
-from penstock.broker.groups.journal import open_journal
+from penstock.broker.groups.journal import open_group_journal
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
@@ -62,7 +62,7 @@ class Node:
         self.meta = open_metalog(disk, config, self.store, self.catalog, new_id().hex[:22], now_ms)
         self.meta.on_gone = self._on_gone
         self.meta.on_changed = self._on_changed
-        journal = open_journal(disk, config, now_ms)
+        journal = open_group_journal(disk, config, now_ms)
         self.groups = Coordinator(journal, config, self.catalog, new_id, now_ms)
         journal.on_dirty = self._on_dirty
         journal.on_compacted = self.store.advance

@@ -11,9 +11,10 @@ from penstock.broker.groups.changes import Change, GroupGone, OffsetsCommitted, 
 from penstock.broker.groups.expiry import plan_forgotten
 from penstock.broker.groups.group import Group, State, Tally, restored_group
 from penstock.broker.groups.joining import Joiner, join
-from penstock.broker.groups.journal import Finish, Journal
+from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import OnJoined, OnSynced
 from penstock.broker.groups.rebalance import drop_member, go_on_without, hand_out, listen_for
+from penstock.broker.journal import Finish
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
 from penstock.wire.messages.join_group import JoinGroupResponse
@@ -27,7 +28,7 @@ class Coordinator:
     """Live groups by name. What of them is durable stands in `journal.table`."""
 
     def __init__(
-        self, journal: Journal, config: BrokerConfig, catalog: Catalog, new_id: Callable[[], UUID], now_ms: int
+        self, journal: GroupJournal, config: BrokerConfig, catalog: Catalog, new_id: Callable[[], UUID], now_ms: int
     ) -> None:
         self.journal = journal
         self.table = journal.table

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from penstock.broker.groups.alarms import Alarms
 from penstock.broker.groups.group import Group, State, answer_join, answer_sync
-from penstock.broker.groups.journal import Journal
+from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import Member
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
@@ -19,7 +19,7 @@ class Host(Protocol):
 
     config: BrokerConfig
     alarms: Alarms
-    journal: Journal
+    journal: GroupJournal
 
     def is_current(self, group: Group) -> bool:
         """Whether it is still the group of its name."""
