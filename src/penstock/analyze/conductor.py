@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import functools
+import json
 import os
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from penstock.analyze.building import Built, Refused, build_query, refuse_all
+from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
+from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life
-from penstock.analyze.modes import Choice
+from penstock.analyze.modes import Choice, choose, obstacle
 from penstock.analyze.queue import Queue
-from penstock.analyze.runner import Runner
-from penstock.analyze.session import open_session, session_of_query
-from penstock.analyze.settings import query_settings, session_settings, slots_needed
+from penstock.analyze.runner import Job, Runner
+from penstock.analyze.session import open_session
+from penstock.analyze.settings import origins_of, session_settings, slots_needed
+from penstock.analyze.start import SparkStart
+from penstock.analyze.status import Reporter
 from penstock.errors import PenstockError
 from penstock.jvm.spark import SparkJvm
-from penstock.plan import Plan, QueryPlan
+from penstock.plan import Plan
 from penstock.run_spec import RunSpec
 
 _LOOK_S = 0.1
@@ -28,70 +33,90 @@ _LOOK_S = 0.1
 class Conductor:
     """Everything that runs on one Spark."""
 
-    def __init__(self, spec: RunSpec, plan: Plan, data: Path, jvm: SparkJvm) -> None:
+    def __init__(self, spec: RunSpec, plan: Plan, data: Path, jvm: SparkJvm, start: SparkStart) -> None:
         self._spec = spec
         self._plan = plan
-        self._data = data
         self._jvm = jvm
+        self._start = start
+        self._checkpoints = data / "checkpoints"
         self._queue = Queue(spec.queue)
         slots = slots_needed(plan, spec.analyze, os.cpu_count() or 1, self._queue.partitions())
-        self._settings = session_settings(spec.analyze, plan.app, data, slots)
+        settings = session_settings(spec.analyze, plan.app, data, slots)
         for folder in ("tmp", "events", "checkpoints"):
             (data / folder).mkdir(parents=True, exist_ok=True)
-        self._spark = open_session(jvm, self._settings)
+        origins = origins_of(settings, plan, spec.analyze)
+        (data / "spark-settings.json").write_text(json.dumps(origins, indent=1))
+        spark = open_session(jvm, settings)
+        self._ui = spark.sparkContext.uiWebUrl
+        self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
+        self._reporter = Reporter(self._queue, list(plan.topics), self._records)
 
     def run(self, stopping: threading.Event) -> int:
         """Until `stopping`; ConfigError if a query cannot run as it is."""
         self._build_all()
+        self._reporter.start()
+        if self._ui:
+            say(f"Spark's pages: {self._ui}")
         for runner in self._runners:
-            runner.start(_now_ms())
-            why = f" ({runner.choice.reason})" if runner.choice.reason else ""
-            say(f"query {runner.name}: {runner.life.state}, {runner.choice.mode}{why}")
-        say(f"ready {len(self._runners)} queries")
+            self._begin(runner)
+        say(f"ready {len(self._plan.queries)} queries")
+        for topic in self._plan.read_topics:
+            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
+            self._runners.append(letters)
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError(f"Spark's JVM ended with status {self._jvm.process.returncode}")
             self._look_after(_now_ms())
+            self._start.improve(time.monotonic())
         for runner in self._runners:
             runner.stop()
+        self._reporter.end()
         return 0
 
     def _build_all(self) -> None:
         faults: dict[str, tuple[str, ...]] = {}
         for query in self._plan.queries.values():
-            checkpoint = Checkpoint(self._data / "checkpoints", query.name)
+            kept = self._checkpoint(query.name).remembered()
             try:
-                built = self._build(query, Choice("realtime"))
-                if fault := switch_fault(query.mode, checkpoint.remembered()):
+                if fault := switch_fault(query.mode, kept):
                     raise Refused(fault)
+                built = self._jobs.build(query, Choice("realtime"))
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            life = Life(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
-            build = functools.partial(self._build, query)
-            self._runners.append(Runner(built, build, checkpoint, self._spec.queue, life))
+            choice = kept or choose(query.mode, query.every_ms, obstacle(built.operators))
+            self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
         refuse_all(faults)
 
-    def _build(self, query: QueryPlan, choice: Choice) -> Built:
-        session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
-        options = source_options(query, choice, self._spec.analyze.events_max_batch)
-        return build_query(query, self._plan, session, self._spec.queue, options)
+    def _checkpoint(self, name: str) -> Checkpoint:
+        return Checkpoint(self._checkpoints, name)
+
+    def _runner(self, job: Job, choice: Choice) -> Runner:
+        life = Life(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
+        return Runner(job, choice, self._checkpoint(job.name), life)
+
+    def _begin(self, runner: Runner) -> None:
+        runner.start(_now_ms())
+        why = f" ({runner.choice.reason})" if runner.choice.reason else ""
+        say(f"query {runner.job.name}: {runner.life.state}, {runner.choice.mode}{why}")
 
     def _look_after(self, now_ms: int) -> None:
         for runner in self._runners:
-            if runner.look(now_ms) is not None:
-                runner.checkpoint.sync()
-            if runner.life.wants_start(now_ms):
+            life = runner.life
+            before = life.state, life.reason
+            life.on_queue(self._reporter.queue_answers, self._spec.queue)
+            runner.look(now_ms)
+            if life.wants_start(now_ms):
                 runner.start(now_ms)
+            if (life.state, life.reason) != before:
+                said = f": {life.reason}" if life.reason else ""
+                say(f"query {runner.job.name}: {life.state}{said}")
+                self._reporter.changed()
 
-
-def source_options(query: QueryPlan, choice: Choice, events_max: int) -> dict[str, str]:
-    """How the connector reads for a query in its mode."""
-    options = {"startingOffsets": "latest" if query.from_latest else "earliest", "failOnDataLoss": "true"}
-    if choice.mode == "realtime":
-        return options | {"kafka.fetch.max.wait.ms": "10"}
-    return options | {"maxOffsetsPerTrigger": str(events_max)}
+    def _records(self) -> list[Mapping[str, Any]]:
+        ends, now_ms = self._reporter.ends, _now_ms()
+        return [runner.record(self._plan.app, self._ui, ends, now_ms) for runner in list(self._runners)]
 
 
 def say(line: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
+from contextlib import suppress
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it is its home
 
 _ANSWER_S = 5.0
 _CONNECT_S = 1.0
@@ -16,7 +18,8 @@ class Queue:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        self._admin = AdminClient({"bootstrap.servers": address, "log_level": 0}, error_cb=lambda _: None)
+        self._partitions: dict[str, int] = {}
 
     def partitions(self) -> dict[str, int]:
         """Partitions of every topic; empty while the queue does not answer."""
@@ -24,7 +27,19 @@ class Queue:
             topics = self._admin.list_topics(timeout=_ANSWER_S).topics
         except KafkaException:
             return {}
-        return {name: len(topic.partitions) for name, topic in topics.items()}
+        self._partitions = {name: len(topic.partitions) for name, topic in topics.items()}
+        return self._partitions
+
+    def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        """The next offset of every partition of these topics, as far as the queue answers."""
+        known = self._partitions or self.partitions()
+        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = {TopicPartition(name, number): latest for name in topics for number in range(known.get(name, 0))}
+        found = {}
+        for place, answer in self._admin.list_offsets(asked, request_timeout=_ANSWER_S).items() if asked else ():
+            with suppress(KafkaException):
+                found[place.topic, place.partition] = answer.result(_ANSWER_S).offset
+        return found
 
     def answers(self) -> bool:
         """Whether one of its brokers takes a connection."""

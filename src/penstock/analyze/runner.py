@@ -1,95 +1,75 @@
-"""One query on Spark: starts it in its mode, looks after it, stops it."""
+"""One query on Spark: starts it, looks after it, tells how it is, stops it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.analyze.building import Built, spark_words
+from penstock.analyze.building import spark_words
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of
 from penstock.analyze.life import Life
-from penstock.analyze.modes import Choice, choose, obstacle
-from penstock.analyze.settings import commit_ms
+from penstock.analyze.modes import Choice
+from penstock.analyze.progress import Numbers, lag_behind, take_progress
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-# Results are written as they come; a batch of them would only wait.
-SINK_OPTIONS = {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"}
 
-Build = Callable[[Choice], Built]
+@dataclass(frozen=True)
+class Job:
+    """What a runner runs: `begin` starts it anew in a mode on a checkpoint."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: str
+    begin: Callable[[Choice, Path], StreamingQuery]
+    may_fall_back: bool = False
+    from_latest: bool = False
 
 
 class Runner:
-    """A query and its life. `build` makes its DataFrame for a mode: a restart begins with a fresh one."""
+    """A job, its life and its numbers."""
 
-    def __init__(self, built: Built, build: Build, checkpoint: Checkpoint, queue: str, life: Life) -> None:
-        self.plan = built.query
-        self.name = built.query.name
+    def __init__(self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life) -> None:
+        self.job = job
+        self.choice = choice
         self.life = life
-        self.checkpoint = checkpoint
-        self.choice = checkpoint.remembered() or choose(self.plan.mode, self.plan.every_ms, obstacle(built.operators))
-        self._build = build
-        self._queue = queue
+        self.numbers = Numbers()
+        self._checkpoint = checkpoint
         self._query: StreamingQuery | None = None
-        self._batches = -1
+        self._batch: tuple[str, int] | None = None
 
     def start(self, now_ms: int) -> None:
         """Start it, now; what goes wrong is told to its life."""
         self.life.on_starting()
-        if self.plan.from_latest:
-            self.checkpoint.clear()
+        if self.job.from_latest:
+            self._checkpoint.clear()
         try:
-            self.checkpoint.remember(self.choice)
-            self._query = self._start(self._build(self.choice))
-        except Exception as error:  # noqa: BLE001  # the top of a supervisor: a query that cannot start must not end the others
+            self._checkpoint.remember(self.choice)
+            self._query = self.job.begin(self.choice, self._checkpoint.path)
+        except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
             self._on_failure(failure_of(_told(error)), now_ms)
         else:
             self.life.on_started()
 
-    def _start(self, built: Built) -> StreamingQuery:
-        writer: Any = (  # PySpark's types do not know trigger(realTime=…)
-            built.records.writeStream.format("kafka")
-            .queryName(self.name)
-            .outputMode("update")
-            .option("kafka.bootstrap.servers", self._queue)
-            .option("topic", self.plan.writes)
-            .option("checkpointLocation", str(self.checkpoint.path))
-            .options(**SINK_OPTIONS)
-        )
-        if self.choice.mode == "realtime":
-            writer = writer.trigger(realTime=f"{commit_ms(self.plan)} milliseconds")
-        elif self.plan.every_ms is not None:
-            writer = writer.trigger(processingTime=f"{self.plan.every_ms} milliseconds")
-        started: StreamingQuery = writer.start()
-        return started
-
-    def look(self, now_ms: int) -> Mapping[str, Any] | None:
-        """What it did since the last look, or None; notices its end."""
+    def look(self, now_ms: int) -> None:
+        """Take what it did since the last look; notice its end."""
         query = self._query
         if query is None:
-            return None
+            return
+        is_active = query.isActive
         progress = query.lastProgress
-        found = None
-        if progress is not None and progress["batchId"] != self._batches:
-            self._batches = progress["batchId"]
+        if progress is not None and (batch := (progress["runId"], progress["batchId"])) != self._batch:
+            self._batch = batch
             self.life.on_progress()
-            found = dict(progress)
-        if not query.isActive:
+            self._checkpoint.sync()  # before anybody is told that it is committed
+            take_progress(self.numbers, progress, now_ms)
+        if not is_active:
             self._query = None
             self._on_failure(failure_of(_told(query.exception())), now_ms)
-        return found
-
-    def _on_failure(self, failure: Failure, now_ms: int) -> None:
-        if failure.kind == "refused" and self.plan.mode == "auto" and self.choice.mode == "realtime":
-            self.choice = Choice("microbatch", failure.reason)
-            self.checkpoint.clear()  # nothing was done in it: Spark refuses before the first event
-            self.life.on_ended(failure, now_ms)
-        elif failure.kind == "refused":
-            self.life.park(f"{failure.reason}: say mode='auto' or mode='microbatch'")
-        else:
-            self.life.on_ended(failure, now_ms)
 
     def stop(self) -> None:
         """Stop it; what it did since its last commit is done again at the next start."""
@@ -97,6 +77,45 @@ class Runner:
         if query is not None:
             query.stop()
         self.life.on_stopped()
+
+    def record(self, app: str, ui: str | None, ends: Mapping[tuple[str, int], int], now_ms: int) -> dict[str, Any]:
+        """How it is, as the topic penstock.queries tells it."""
+        numbers, life = self.numbers, self.life
+        mine = {place: end for place, end in ends.items() if place[0] in self.job.reads}
+        return {
+            "query": self.job.name,
+            "app": app,
+            "state": life.state,
+            "mode": self.choice.mode,
+            "mode_reason": self.choice.reason,
+            "reads": list(self.job.reads),
+            "writes": self.job.writes,
+            "rows_in_per_s": numbers.rows_in_per_s,
+            "rows_out_per_s": numbers.rows_out_per_s,
+            "rows_in": numbers.rows_in,
+            "rows_out": numbers.rows_out,
+            "lag": lag_behind(numbers, mine),
+            "watermark": numbers.watermark,
+            "state_rows": numbers.state_rows,
+            "state_bytes": numbers.state_bytes,
+            "checkpoint_ms": numbers.checkpoint_ms,
+            "latency_ms": numbers.latency_ms,
+            "positions": numbers.positions,
+            "reason": life.reason,
+            "restarts": life.restarts,
+            "ui": ui,
+            "at_ms": now_ms,
+        }
+
+    def _on_failure(self, failure: Failure, now_ms: int) -> None:
+        if failure.kind != "refused":
+            self.life.on_ended(failure, now_ms)
+        elif self.job.may_fall_back and self.choice.mode == "realtime":
+            self.choice = Choice("microbatch", failure.reason)
+            self._checkpoint.clear()  # nothing was done in it: Spark refuses before the first event
+            self.life.on_ended(failure, now_ms)
+        else:
+            self.life.park(f"{failure.reason}: say mode='auto' or mode='microbatch'")
 
 
 def _told(error: BaseException | None) -> str:

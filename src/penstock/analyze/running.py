@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from penstock.analyze.start import SparkStart
 from penstock.errors import ConfigError
 from penstock.jvm.java import find_java
-from penstock.jvm.spark import SparkJvm, spark_command
 from penstock.loading import load_app
 from penstock.plan import plan_app
 from penstock.run_spec import RunSpec
@@ -31,15 +31,16 @@ def run_queries(spec: RunSpec) -> int:
     data.mkdir(parents=True, exist_ok=True)
     with _only_one(data / "lock") as lock:
         shutil.rmtree(data / "tmp", ignore_errors=True)
-        command = spark_command(find_java(os.environ), memory=spec.analyze.memory, log=data / "spark.log")
-        jvm = SparkJvm(command, keep_open=[lock.fileno()])
+        start = SparkStart(find_java(os.environ), spec.analyze.memory, data)
+        jvm = start.jvm(keep_open=[lock.fileno()])
         try:
             # The JVM starts while the app is read: neither needs the other.
             plan = plan_app(load_app(spec.app), spec.kind)
             from penstock.analyze.conductor import Conductor  # Spark's Python, for the same reason here
 
-            return Conductor(spec, plan, data, jvm).run(stopping)
+            return Conductor(spec, plan, data, jvm, start).run(stopping)
         finally:
+            start.end()
             jvm.end()
 
 

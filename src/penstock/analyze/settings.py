@@ -81,6 +81,17 @@ def slots_needed(plan: Plan, config: AnalyzeConfig, cores: int, partitions: Mapp
     return held + cores + 1
 
 
+def origins_of(
+    session: Mapping[str, SparkSetting], plan: Plan, config: AnalyzeConfig
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Every setting with its value and its origin, of the session and of each query, as people are shown it."""
+    tables = {"session": session} | {name: query_settings(query, config) for name, query in plan.queries.items()}
+    return {
+        table: {name: {"value": setting.value, "origin": setting.origin} for name, setting in settings.items()}
+        for table, settings in tables.items()
+    }
+
+
 def commit_ms(query: QueryPlan) -> int:
     """How often a real-time query commits: what it asks for, else what its guarantee asks for."""
     return max(COMMIT_MS_MIN, query.every_ms or query.commit_every_ms)

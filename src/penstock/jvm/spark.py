@@ -101,17 +101,16 @@ def spark_class_path() -> list[Path]:
     return [*own, *provide_jars(SPARK_LOCK, cache_folder(os.environ))]
 
 
-def spark_command(java: Path, *, memory: str, log: Path, flags: Sequence[str] = ()) -> list[str]:
-    """The command of a JVM that lets PySpark connect; `flags` are for Java itself."""
+def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: Path) -> list[str]:
+    """The command of a JVM that lets PySpark connect."""
     return [
         str(java),
         f"-Xmx{memory}",
         *_FLAGS,
         f"-Dlog4j2.configurationFile={_LOGGING}",
         f"-Dpenstock.log={log}",
-        *flags,
         "-cp",
-        os.pathsep.join(map(str, spark_class_path())),
+        os.pathsep.join(map(str, class_path)),
         _MAIN_CLASS,
     ]
 

@@ -1,0 +1,79 @@
+"""What does not parse goes to TOPIC.dead with the reason, where it stood, and its raw bytes; it stops nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException, Producer
+
+from penstock import event
+from penstock.analyze.rows import broken_rows, read_records
+from penstock.errors import PenstockError
+from penstock.plan import TopicPlan
+from penstock.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+EVERY_MS = 2_000
+_FLUSH_S = 60.0
+_FALLBACK = "Spark could not read it by the schema"
+
+
+class DeadLetters:
+    """The dead letters of one topic: a batch of Spark's in, records of TOPIC.dead out."""
+
+    def __init__(self, topic: TopicPlan, queue: str) -> None:
+        self.topic = topic
+        self.name = event.dead_topic(topic.name)
+        self.written = 0
+        self._queue = queue
+        self._producer: Producer | None = None
+
+    def frame(self, spark: SparkSession, options: dict[str, str]) -> DataFrame:
+        """The records of the topic that do not parse."""
+        return broken_rows(read_records(spark, self.topic.name, self._queue, options), self.topic)
+
+    def write(self, batch: DataFrame, _: int) -> None:
+        """Write a batch; it counts as done only when the queue has all of it."""
+        found = 0
+        for row in batch.toLocalIterator():
+            self._produce(row)
+            found += 1
+        if found and self._producer is not None and self._producer.flush(_FLUSH_S):
+            raise PenstockError("org.apache.kafka.common.errors.TimeoutException: dead letters were not acknowledged")
+        self.written += found
+
+    def _produce(self, row: Any) -> None:
+        if self._producer is None:
+            self._producer = Producer({"bootstrap.servers": self._queue, "enable.idempotence": True, "log_level": 0})
+        headers: Any = letter_headers(row, self.topic.schema)
+        while True:
+            try:
+                self._producer.produce(self.name, _bytes(row["value"]), key=_bytes(row["key"]), headers=headers)
+                return
+            except BufferError:
+                self._producer.poll(1.0)
+            except KafkaException as error:
+                raise PenstockError(f"org.apache.kafka.common.errors.NetworkException: {error}") from error
+
+
+def letter_headers(row: Any, schema: Schema | None) -> event.Headers:
+    """Why, from where, and whose."""
+    value = _bytes(row["value"])
+    fault = "there is no value" if value is None else schema.fault(value) if schema else None
+    headers = [
+        (event.REASON, (fault or _FALLBACK).encode()),
+        (event.SOURCE, f"{row['topic']}/{row['partition']}/{row['offset']}".encode()),
+    ]
+    id = next((header["value"] for header in _each(row["headers"]) if header["key"] == event.ID), None)
+    return headers if id is None else [*headers, (event.ID, bytes(id))]
+
+
+def _each(headers: Iterable[Any] | None) -> Iterable[Any]:
+    return headers or ()
+
+
+def _bytes(part: Any) -> bytes | None:
+    return None if part is None else bytes(part)

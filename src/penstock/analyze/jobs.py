@@ -1,0 +1,80 @@
+"""How queries and dead letters are started on Spark, in their mode and on their checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.analyze.building import Built, build_query
+from penstock.analyze.dead_letters import EVERY_MS, DeadLetters
+from penstock.analyze.modes import Choice
+from penstock.analyze.runner import Job
+from penstock.analyze.session import session_of_query
+from penstock.analyze.settings import commit_ms, query_settings
+from penstock.plan import Plan, QueryPlan, TopicPlan
+from penstock.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+# Results are written as they come; a batch of them would only wait.
+_SINK = {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"}
+
+
+class Jobs:
+    """Everything that one app runs on one Spark."""
+
+    def __init__(self, spec: RunSpec, plan: Plan, spark: SparkSession) -> None:
+        self._spec = spec
+        self._plan = plan
+        self._spark = spark
+
+    def build(self, query: QueryPlan, choice: Choice) -> Built:
+        """A query's DataFrame, in a session of its own."""
+        session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
+        options = source_options(choice, query.from_latest, self._spec.analyze.events_max_batch)
+        return build_query(query, self._plan, session, self._spec.queue, options)
+
+    def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
+        """A query; `first` was built to look for faults, and serves the first start."""
+        ready = [first]
+
+        def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
+            at_hand = ready.pop() if ready else None
+            built = at_hand[1] if at_hand and at_hand[0].mode == choice.mode else self.build(query, choice)
+            writer = _writer(built.records, query.name, checkpoint).format("kafka").options(**_SINK)
+            writer = writer.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
+            if choice.mode == "realtime":
+                writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
+            elif query.every_ms is not None:
+                writer = writer.trigger(processingTime=f"{query.every_ms} milliseconds")
+            started: StreamingQuery = writer.start()
+            return started
+
+        return Job(query.name, query.reads, query.writes, begin, query.mode == "auto", query.from_latest)
+
+    def of_dead_letters(self, topic: TopicPlan) -> Job:
+        """The dead letters of a topic."""
+        letters = DeadLetters(topic, self._spec.queue)
+
+        def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
+            frame = letters.frame(self._spark, source_options(choice, False, self._spec.analyze.events_max_batch))
+            writer = _writer(frame, letters.name, checkpoint).foreachBatch(letters.write)
+            started: StreamingQuery = writer.trigger(processingTime=f"{EVERY_MS} milliseconds").start()
+            return started
+
+        return Job(letters.name, (topic.name,), letters.name, begin)
+
+
+def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[str, str]:
+    """How the connector reads in a mode."""
+    options = {"startingOffsets": "latest" if from_latest else "earliest", "failOnDataLoss": "true"}
+    if choice.mode == "realtime":
+        return options | {"kafka.fetch.max.wait.ms": "10"}
+    return options | {"maxOffsetsPerTrigger": str(events_max)}
+
+
+def _writer(frame: DataFrame, name: str, checkpoint: Path) -> Any:
+    # Any: PySpark's types do not know trigger(realTime=…).
+    return frame.writeStream.queryName(name).outputMode("update").option("checkpointLocation", str(checkpoint))

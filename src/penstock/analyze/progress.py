@@ -1,0 +1,82 @@
+"""What Spark reports of a query, in the numbers that people and the edge ask for. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Positions = dict[str, dict[str, int]]
+
+
+@dataclass
+class Numbers:
+    """The latest numbers of one query; None where nothing is known."""
+
+    rows_in_per_s: float | None = None
+    rows_out_per_s: float | None = None
+    lag: int | None = None
+    watermark: str | None = None
+    state_rows: int | None = None
+    state_bytes: int | None = None
+    checkpoint_ms: int | None = None
+    latency_ms: dict[str, float] | None = None
+    positions: Positions = field(default_factory=dict)
+    rows_in: int = 0
+    rows_out: int = 0
+
+
+def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: int) -> None:
+    """Put one progress of Spark into the numbers."""
+    rows_in = _count(progress.get("numInputRows")) or 0
+    rows_out = _count(progress.get("sink", {}).get("numOutputRows"))
+    seconds = (_count(progress.get("batchDuration")) or 0) / 1000
+    numbers.rows_in += rows_in
+    numbers.rows_in_per_s = _rate(rows_in, seconds)
+    if rows_out is not None:
+        numbers.rows_out += rows_out
+        numbers.rows_out_per_s = _rate(rows_out, seconds)
+    numbers.watermark = progress.get("eventTime", {}).get("watermark")
+    stores = progress.get("stateOperators") or []
+    if stores:
+        numbers.state_rows = sum(_count(store.get("numRowsTotal")) or 0 for store in stores)
+        numbers.state_bytes = sum(_count(store.get("memoryUsedBytes")) or 0 for store in stores)
+    numbers.checkpoint_ms = committed_ms
+    numbers.latency_ms = _latency(progress) or numbers.latency_ms
+    positions = {topic: dict(parts) for topic, parts in numbers.positions.items()}
+    for source in progress.get("sources") or []:
+        for topic, ends in _offsets(source.get("endOffset")).items():
+            positions.setdefault(topic, {}).update(ends)
+    numbers.positions = positions  # as a whole: another thread reports them
+
+
+def lag_behind(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> int | None:
+    """Events that are in the topics and not yet committed; None while the query never committed."""
+    if not numbers.positions:
+        return None
+    return sum(
+        max(0, end - numbers.positions.get(topic, {}).get(str(partition), 0))
+        for (topic, partition), end in ends.items()
+    )
+
+
+def _offsets(text: Any) -> Positions:
+    found = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(found, Mapping):
+        return {}
+    return {topic: {str(part): int(offset) for part, offset in parts.items()} for topic, parts in found.items()}
+
+
+def _latency(progress: Mapping[str, Any]) -> dict[str, float] | None:
+    """Least, mean and most of what real time measured between an event's arrival and its result."""
+    return None
+
+
+def _rate(rows: int, seconds: float) -> float | None:
+    return round(rows / seconds, 1) if seconds > 0 else None
+
+
+def _count(number: Any) -> int | None:
+    """Spark says -1 for what it does not know."""
+    return int(number) if isinstance(number, int | float) and number >= 0 else None

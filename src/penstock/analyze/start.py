@@ -1,0 +1,54 @@
+"""How Spark's JVM is started: with the archive of its classes; if there is none, one is made for the next time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.jvm.archive import ArchiveMaking, ClassArchive
+from penstock.jvm.jars import cache_folder
+from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
+
+_IMPROVE_AFTER_S = 10.0  # by then the classes of a first batch are loaded
+_CRASHED = (-6, -11, 134, 139)  # SIGABRT and SIGSEGV: what a damaged archive ends in
+
+
+class SparkStart:
+    """The start of one run."""
+
+    def __init__(self, java: Path, memory: str, data: Path) -> None:
+        class_path = spark_class_path()
+        self._list = data / "tmp" / "classes.list"
+        self._archive = ClassArchive(cache_folder(os.environ), java, class_path)
+        self._command = spark_command(java, class_path, memory=memory, log=data / "spark.log")
+        self._jvm: SparkJvm | None = None
+        self._making: ArchiveMaking | None = None
+        self._due_s: float | None = None
+        self._is_done = False
+
+    def jvm(self, keep_open: Sequence[int]) -> SparkJvm:
+        """Start it."""
+        self._list.parent.mkdir(parents=True, exist_ok=True)
+        flags = self._archive.flags(self._list)
+        self._jvm = SparkJvm([self._command[0], *flags, *self._command[1:]], keep_open=keep_open)
+        return self._jvm
+
+    def improve(self, now_s: float) -> None:
+        """Call it now and then while all is well: makes the archive, in its own time."""
+        if self._is_done:
+            return
+        if self._making is not None:
+            self._is_done = self._making.poll()
+        elif self._due_s is None:
+            self._due_s = now_s + _IMPROVE_AFTER_S
+        elif now_s >= self._due_s:
+            self._making = self._archive.begin(self._command, self._list)
+            self._is_done = self._making is None
+
+    def end(self) -> None:
+        """Nothing is made any more; an archive with which the JVM crashed is gone."""
+        if self._making is not None and not self._is_done:
+            self._making.end()
+        if self._jvm is not None and self._jvm.process.poll() in _CRASHED:
+            self._archive.forget()

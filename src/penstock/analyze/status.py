@@ -1,0 +1,77 @@
+"""Tells the topic penstock.queries how every query is: each second, and at each change."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from confluent_kafka import KafkaException, Producer
+
+from penstock.analyze.queue import Queue
+from penstock.event import QUERIES_TOPIC
+
+_EVERY_S = 1.0
+_MESSAGES_MAX = 1_000  # while the queue is away the newest word is worth more than all that were not heard
+
+
+class Reporter:
+    """A thread that asks the queue and reports; the queries themselves never wait for it."""
+
+    def __init__(self, queue: Queue, topics: list[str], records: Callable[[], list[Mapping[str, Any]]]) -> None:
+        """`records` gives one status a query, at any time and from this thread."""
+        self._queue = queue
+        self._topics = topics
+        self._records = records
+        self._changed = threading.Event()
+        self._stopping = False
+        self.queue_answers = True
+        self.ends: dict[tuple[str, int], int] = {}
+        self._producer = Producer(
+            {
+                "bootstrap.servers": queue.address,
+                "queue.buffering.max.messages": _MESSAGES_MAX,
+                "message.timeout.ms": 5_000,
+                "linger.ms": 0,
+                "log_level": 0,
+            },
+            error_cb=lambda _: None,
+        )
+        self._thread = threading.Thread(target=self._run, name="status", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def changed(self) -> None:
+        """Something changed: report now."""
+        self._changed.set()
+
+    def end(self) -> None:
+        """Report a last time and end."""
+        self._stopping = True
+        self._changed.set()
+        self._thread.join(2 * _EVERY_S)
+
+    def _run(self) -> None:
+        next_look = 0.0
+        while not self._stopping:
+            now = time.monotonic()
+            if now >= next_look:
+                next_look = now + _EVERY_S
+                self.queue_answers = self._queue.answers()
+                if self.queue_answers:
+                    self.ends |= self._queue.ends(self._topics)
+            self._report()
+            self._changed.wait(max(0.0, next_look - time.monotonic()))
+            self._changed.clear()
+        self._report()
+        self._producer.flush(_EVERY_S)
+
+    def _report(self) -> None:
+        for record in self._records():
+            with suppress(BufferError, KafkaException):
+                self._producer.produce(QUERIES_TOPIC, msgspec.json.encode(record), key=str(record["query"]))
+        self._producer.poll(0)
