@@ -102,7 +102,7 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
             yield f"{what} is a duration such as '10 minutes', not {text!r}"
     if query.every and query.mode == "realtime" and (duration_ms(query.every) or COMMIT_MS_MIN) < COMMIT_MS_MIN:
         yield f"every is how often a real-time query commits: at least {COMMIT_MS_MIN // 1000} seconds"
-    known: dict[str, Any] = {topic.name: topic for topic in app.topics} | {q.writes: q for q in app.queries}
+    known: dict[str, Any] = {q.writes: q for q in app.queries} | {topic.name: topic for topic in app.topics}
     reads = with_reads(query).reads
     if not reads:
         yield "reads no topic" if query.sql is None else "the SQL text names no STREAM(topic)"
