@@ -48,7 +48,7 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
         # A kill during the first commit leaves files behind.
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         "spark.sql.streaming.stopTimeout": "20s",
-        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.pollingDelay": "50ms",  # how often an idle micro-batch query asks for new events
         "spark.sql.streaming.numRecentProgressUpdates": "20",
         "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
     }

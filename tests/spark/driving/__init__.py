@@ -1,0 +1,1 @@
+"""Drives `python -m penstock.analyze` in tests."""
