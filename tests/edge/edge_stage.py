@@ -1,0 +1,219 @@
+"""A real broker and a real edge with doors in, to be paused, killed and started again on the same ports."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from penstock.client.record import Record, record_of
+from penstock.client.topics import provide_topics, wanted_topics
+from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.guarantee import Queue
+from penstock.loading import load_app
+from penstock.plan import plan_app
+from penstock.run_spec import RunSpec, write_spec
+
+DEADLINE_S = 60.0
+APP = """
+from penstock import App, Guarantee, sources
+
+app = App("shop")
+app.topic("purchases", schema="id STRING, card STRING, amount DOUBLE, country STRING, at TIMESTAMP",
+          key="card", identity="id", partitions=2)
+app.topic("notes", schema="text STRING NOT NULL, stars INT", partitions=2)
+app.topic("fleeting", schema="n INT", guarantee=Guarantee(loss="some", delivery="at-most-once"))
+app.topic("anything", key=("a", "b"))
+app.topic("decisions", schema="id STRING, decision STRING", partitions=2)
+app.ingest(sources.Http("/purchases"), into="purchases")
+app.ingest(sources.Http("/shop/notes"), into="notes")
+app.ingest(sources.Http(), into="fleeting")
+app.ingest(sources.Http(), into="anything")
+
+@app.query(reads="purchases", writes="decisions")
+def decide(purchases): return purchases
+
+@app.query(reads="decisions", writes="verdicts")
+def judge(decisions): return decisions
+
+@app.query(reads="notes", writes="stars")
+def count_stars(notes): return notes
+"""
+
+
+class Answer(NamedTuple):
+    """What the edge said."""
+
+    status: int
+    json: Any
+    headers: Mapping[str, str]
+
+
+class EdgeStage:
+    """The parts of one test."""
+
+    def __init__(self, folder: Path, *, handles: int = 0, **edge: Any) -> None:
+        self.broker = BrokerProcess(folder / "data", folder)
+        self.broker.start()
+        (folder / "shop_app.py").write_text(APP)
+        self.port = free_port()
+        app = f"{folder / 'shop_app.py'}:app"
+        provide_topics(self.broker.address, list(wanted_topics(plan_app(load_app(app), Queue()))))
+        self._spec = folder / "spec.json"
+        config = EdgeConfig(**{"listen": f"127.0.0.1:{self.port}", **edge})
+        write_spec(
+            RunSpec(app=app, data=str(folder), queue=self.broker.address, kind=Queue(), edge=config,
+                    analyze=AnalyzeConfig()), self._spec,
+        )  # fmt: skip
+        self._errors = folder / "edge.err"
+        self._handles = handles
+        self._edge: subprocess.Popen[bytes] | None = None
+        self.start_edge()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def said(self) -> str:
+        """What the edge wrote to its log."""
+        return self._errors.read_text()
+
+    @property
+    def resident_bytes(self) -> int:
+        assert self._edge is not None
+        return int(Path(f"/proc/{self._edge.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def start_edge(self) -> None:
+        limit = ["prlimit", f"--nofile={self._handles}"] if self._handles else []
+        with self._errors.open("ab") as errors:
+            self._edge = subprocess.Popen(
+                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self._spec)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
+        assert self._edge.stdout is not None
+        line = self._edge.stdout.readline()
+        assert line == f"ready {self.url}\n".encode(), self.said
+
+    def end_edge(self, number: int = signal.SIGKILL) -> int:
+        """Send a signal and wait for the end; the exit status."""
+        edge, self._edge = self._edge, None
+        if edge is None:
+            return 0
+        os.kill(edge.pid, number)
+        status = edge.wait(DEADLINE_S)
+        for pipe in (edge.stdin, edge.stdout):
+            if pipe is not None:
+                pipe.close()
+        return status
+
+    def close(self) -> None:
+        self.end_edge()
+        self.broker.kill()
+
+    def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """One request on a connection of its own; a body that is no bytes is sent as JSON."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"Content-Type": "application/json", **(headers or {})} if data is not None else dict(headers or {})
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
+        try:
+            connection.request(method, path, data, given)
+            answer = connection.getresponse()
+            text = answer.read()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            is_json = "json" in named.get("content-type", "")
+            return Answer(answer.status, json.loads(text) if is_json else text.decode(), named)
+        finally:
+            connection.close()
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        """POST; headers are named with _ for -."""
+        return self.ask("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, None, headers)
+
+    def metric(self, name: str) -> int:
+        """One number of /metrics; 0 if it is not there."""
+        text: str = self.get("/metrics").json
+        found = re.search(rf"^penstock_edge_{re.escape(name)} (\d+)$", text, re.MULTILINE)
+        return int(found[1]) if found else 0
+
+    def stored(self, topic: str, partitions: int = 2) -> list[Record]:
+        """Everything that a topic holds."""
+        consumer: Any = Consumer(
+            {"bootstrap.servers": self.broker.address, "group.id": "reader", "enable.partition.eof": True,
+             "enable.auto.commit": False, "log_level": 0}
+        )  # fmt: skip
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+        records, ended = [], set()
+        while len(ended) < partitions:
+            for message in consumer.consume(1000, 0.02):
+                if message.error() is None:
+                    records.append(record_of(message))
+                else:
+                    ended.add(message.partition())
+        consumer.close()
+        return records
+
+
+class Query:
+    """Stands in for a query: reads a topic, writes results and positions as the contract says."""
+
+    def __init__(self, queue: str, name: str, reads: str, writes: str, partitions: int = 2) -> None:
+        self.name = name
+        self.reads = reads
+        self.writes = writes
+        self.is_reporting = True
+        self.drops: set[str] = set()
+        self._consumer: Any = Consumer(
+            {"bootstrap.servers": queue, "group.id": "query", "enable.auto.commit": False, "log_level": 0,
+             "fetch.wait.max.ms": 10}
+        )  # fmt: skip
+        self._consumer.assign([TopicPartition(reads, number, 0) for number in range(partitions)])
+        self._producer: Any = Producer({"bootstrap.servers": queue, "linger.ms": 0, "log_level": 0})
+        self._positions: dict[str, int] = {}
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            for message in self._consumer.consume(100, 0.05):
+                if message.error() is None:
+                    self._answer(record_of(message))
+            if self.is_reporting:
+                self.report()
+
+    def _answer(self, record: Record) -> None:
+        id = record.header("penstock-id") or b""
+        self._positions[str(record.partition)] = record.offset + 1
+        if id.decode() in self.drops:
+            return
+        place = f"{record.topic}/{record.partition}/{record.offset}".encode()
+        value = b'{"id":"%s","decision":"approved","by":"%s"}' % (id, self.name.encode())
+        headers = [("penstock-id", id), ("penstock-source", place), ("penstock-query", self.name.encode())]
+        self._producer.produce(self.writes, value, record.key, headers=headers)
+        self._producer.flush(DEADLINE_S)
+
+    def report(self) -> None:
+        """Tell up to where everything was read and written."""
+        said = {"query": self.name, "state": "running", "positions": {self.reads: self._positions}}
+        self._producer.produce("penstock.queries", json.dumps(said).encode(), self.name.encode())
+        self._producer.flush(DEADLINE_S)
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join(DEADLINE_S)
+        self._consumer.close()
