@@ -143,6 +143,10 @@ class EdgeConfig:
     live_backlog_bytes_max: int = setting(
         8 * MIB, "messages that wait for one client, besides the count its delivery declares", at_least=KIB
     )
+    live_recent_max: int = setting(
+        1_000, "latest messages of each delivered topic kept for clients that come back after a moment", at_least=0
+    )
+    live_recent_bytes_max: int = setting(4 * MIB, "the same in bytes of keys and values", at_least=0)
     live_beat_ms: int = setting(
         15 * SECOND_MS, "a silent stream says so this often: proxies close idle ones", at_least=10
     )

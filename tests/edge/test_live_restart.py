@@ -41,6 +41,26 @@ def test_a_killed_edge_costs_no_message(stage: Stage, need_tool: Callable[[str],
         assert [event.place[2] for event in heard if event.place[1] == partition] == list(range(count))
 
 
+def test_a_crowd_that_comes_back_needs_no_readers_of_history(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
+    """What was written while the edge was away is in its memory at the start, for all of them."""
+    stage = Stage(tmp_path, catch_ups_max=1, catch_up_wait_ms=1)
+    crowd: list[Curl] = []
+    try:
+        stage.kill_edge()
+        stage.send("decisions", 30, partition=0)
+        stage.send("decisions", 30, partition=1)
+        stage.start_edge()
+        crowd += [Curl(need_tool("curl"), f"{stage.url}/live/decisions?after=decisions=0:5,1:7") for _ in range(20)]
+        stage.send("decisions", 1)
+        for each in crowd:
+            heard = [event.place[1:] for event in each.take(49)]
+            assert sorted(heard) == [(0, offset) for offset in range(5, 31)] + [(1, offset) for offset in range(7, 30)]
+    finally:
+        for each in crowd:
+            each.close()
+        stage.close()
+
+
 def test_a_broker_killed_under_live_clients_costs_no_message(stage: Stage, need_tool: Callable[[str], str]) -> None:
     """The stream stays open and goes on when the queue is back, live and in history."""
     live = Curl(need_tool("curl"), f"{stage.url}/live/decisions")

@@ -12,7 +12,7 @@ from tests.edge.live_stage import Curl, Stage, places, until
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    built = Stage(tmp_path_factory.mktemp("live"), live_beat_ms=200)
+    built = Stage(tmp_path_factory.mktemp("live"), live_beat_ms=200, live_recent_max=1)
     yield built
     built.close()
 

@@ -16,17 +16,27 @@ _skip = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class Body:
-    """A record as JSON but for the token, which differs between streams."""
+    """A record as JSON but for the token, which differs between streams; encoded when somebody wants it."""
 
     def __init__(self, record: Record) -> None:
+        self.record = record
+
+    @property
+    def size(self) -> int:
+        """Bytes that it keeps in memory, but for a constant."""
+        return len(self.record.value or b"") + len(self.record.key or b"")
+
+    @cached_property
+    def head(self) -> bytes:
+        """What stands before the token."""
+        record = self.record
         headers = dict(reversed(record.headers))
-        place = f"{record.topic}/{record.partition}/{record.offset}"
         id, time_ms = _word(headers.get(event.ID)), _number(headers.get(event.TIME))
         known: dict[str, Any] = {
             "topic": record.topic,
             "partition": record.partition,
             "offset": record.offset,
-            "id": place if id is None else id,
+            "id": f"{record.topic}/{record.partition}/{record.offset}" if id is None else id,
             "time_ms": record.timestamp_ms if time_ms is None else time_ms,
             "stored_ms": record.timestamp_ms,
             "key": _word(record.key),
@@ -34,9 +44,12 @@ class Body:
         for name, header in (("source", event.SOURCE), ("query", event.QUERY)):
             if header in headers:
                 known[name] = _word(headers[header])
-        self.record = record
-        self.head = _text(known)[:-1]
-        self.tail = _value(record.value)
+        return _text(known)[:-1]
+
+    @cached_property
+    def tail(self) -> bytes:
+        """What stands behind it."""
+        return _value(self.record.value)
 
 
 class Message:

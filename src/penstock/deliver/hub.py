@@ -8,17 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.client.history import History
+from penstock.client.history import History, Lost
 from penstock.client.offsets import EARLIEST, Offsets
 from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.config import SECOND_MS, EdgeConfig
 from penstock.deliver.envelope import Body
+from penstock.deliver.recent import Recent
 from penstock.deliver.start import Start
 from penstock.deliver.stream import Stream, TopicState
 from penstock.deliver.token import Positions
 
 _RETRY_AFTER_S = 1
+_READ_S = 0.1
 
 
 class RefusedError(Exception):
@@ -69,6 +71,7 @@ class Hub:
         self._retiring: set[asyncio.Task[None]] = set()
         self._offsets = Offsets(queue)
         self._topics: dict[str, TopicState] = {}
+        self._ready = {topic: asyncio.Event() for topic in topics}
         self._streams: dict[tuple[str, ...], Stream] = {}
         self._following = [asyncio.create_task(self._follow(tail, *topic)) for topic in topics.items()]
 
@@ -85,17 +88,24 @@ class Hub:
         await asyncio.gather(*self._retiring)
         self.threads.shutdown(wait=False)
 
+    async def ready(self, topics: Sequence[str]) -> None:
+        """Wait until these topics are followed: a browser that is refused once does not come back."""
+        away = [ready for topic in topics if not (ready := self._ready[topic]).is_set()]
+        try:
+            async with asyncio.timeout(self.config.catch_up_wait_ms / SECOND_MS):
+                for ready in away:
+                    await ready.wait()
+        except TimeoutError:
+            raise RefusedError(503, "the queue has not answered yet", _RETRY_AFTER_S) from None
+
     def admit(self, topics: Sequence[str]) -> Stream:
-        """The stream of these topics with room for one more client; RefusedError else."""
+        """The stream of topics that are ready, with room for one more client; RefusedError else."""
         if self._is_closing:
             raise RefusedError(503, "this server is stopping", _RETRY_AFTER_S)
         if self.counts.clients >= self.config.live_clients_max:
             raise RefusedError(
                 503, f"there are {self.counts.clients} live clients, and no room for more", _RETRY_AFTER_S
             )
-        away = [topic for topic in topics if topic not in self._topics]
-        if away:
-            raise RefusedError(503, f"the queue has not answered about {', '.join(away)} yet", _RETRY_AFTER_S)
         names = tuple(sorted(topics))
         if names not in self._streams:
             self._streams[names] = Stream([self._topics[name] for name in names])
@@ -151,14 +161,35 @@ class Hub:
 
     async def _follow(self, tail: Tail, topic: str, resumes: bool) -> None:
         following = await tail.follow(topic, self._take)
-        self._topics[topic] = TopicState(topic, following.positions, resumes)
+        recent = Recent(following.positions, self.config.live_recent_max, self.config.live_recent_bytes_max)
+        self._topics[topic] = TopicState(topic, resumes, recent)
+        places = {(topic, partition): offset for partition, offset in following.positions.items()}
+        if resumes and self.config.live_recent_max:
+            recent.add_before(await self._before(places))
+        self._ready[topic].set()
+
+    async def _before(self, ends: Positions) -> list[Body]:
+        """The last records before `ends`: after a restart all clients come back at once, and want these."""
+        each = self.config.live_recent_max // max(1, len(ends))
+        starts = await self._offsets.at(EARLIEST, ends)
+        history = History(self.queue, {p: max(starts[p], end - each) for p, end in ends.items()}, self.threads)
+        found: list[Body] = []
+        try:
+            while any(history.positions[place] < end for place, end in ends.items()):
+                for item in await history.read(_READ_S):
+                    if isinstance(item, Lost):
+                        found = [body for body in found if body.record.partition != item.partition]
+                    elif item.offset < ends[item.topic, item.partition]:
+                        found.append(Body(item))
+        finally:
+            await history.close()
+        return found
 
     def _take(self, records: Iterable[Record]) -> None:
         for record in records:
             topic = self._topics[record.topic]
-            topic.advance(record)
-            streams = [stream for stream in self._streams.values() if topic in stream.topics]
-            if streams:
-                body = Body(record)
-                for stream in streams:
+            body = Body(record)
+            topic.advance(body)
+            for stream in self._streams.values():
+                if topic in stream.topics:
                     stream.publish(body)

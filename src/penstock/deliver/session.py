@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.client.history import History, Lost
-from penstock.client.record import Record
 from penstock.config import KIB, SECOND_MS
 from penstock.deliver.backlog import Backlog
 from penstock.deliver.envelope import Body, Message, notice, record_message
@@ -71,6 +70,7 @@ class Session:
     async def run(self) -> None:
         """Serve the client until it leaves, is too slow, or the server stops."""
         try:
+            await self._hub.ready(self._ask.topics)
             stream = self._hub.admit(self._ask.topics)
         except RefusedError as refused:
             self._hub.counts.refused += 1
@@ -110,19 +110,22 @@ class Session:
 
     async def _serve(self, stream: Stream) -> None:
         positions = await self._hub.positions_at(self._ask.start, stream)
-        is_behind = positions != stream.positions
-        if is_behind:
+        token = stream.token_of(positions)
+        missed = stream.since(positions)
+        if missed is None:
             await self._hub.take_slot()
-        else:
-            stream.attach(self._client, positions)
-        history = History(self._hub.queue, positions, self._hub.threads) if is_behind else None
-        try:
-            await self._open(stream.token_of(positions))
-            if history is not None:
+            history = History(self._hub.queue, positions, self._hub.threads)
+            try:
+                await self._open(token)
                 await self._catch_up(stream, positions, history)
-        finally:
-            if history is not None:
+            finally:
                 self._hub.retire(history)
+        else:
+            pieces = list(_pieces(self._messages(missed, stream, positions)))
+            stream.attach(self._client, stream.positions)
+            await self._open(token)
+            for piece in pieces:
+                await self._send(piece)
         await self._live(stream)
         if not self._is_gone:
             await self._wire.send([notice("end", self._token, reason=self._reason)])
@@ -139,7 +142,7 @@ class Session:
         """Read history until it meets the tail; the client is attached in the same moment."""
         try:
             while not (self._is_gone or self._reason):
-                found = await history.read(_READ_S)
+                found = [item if isinstance(item, Lost) else Body(item) for item in await history.read(_READ_S)]
                 for piece in _pieces(self._messages(found, stream, positions)):
                     async with asyncio.timeout(self._hub.config.live_stall_ms / SECOND_MS):
                         await self._send(piece)
@@ -155,18 +158,18 @@ class Session:
             self._expire()
             await asyncio.sleep(0)
 
-    def _messages(self, found: list[Record | Lost], stream: Stream, positions: Positions) -> Iterator[Message]:
+    def _messages(self, found: Iterable[Body | Lost], stream: Stream, positions: Positions) -> Iterator[Message]:
         for item in found:
-            place = (item.topic, item.partition)
             if isinstance(item, Lost):
                 self._hub.counts.gaps += 1
-                positions[place] = item.end
+                positions[item.topic, item.partition] = item.end
                 facts = {"topic": item.topic, "partition": item.partition, "from": item.start, "to": item.end}
                 yield notice("gap", stream.token_of(positions), **facts, missed=item.missed, reason=item.reason)
             else:
-                positions[place] = item.offset + 1
-                if self._client.wants(item.key):
-                    yield record_message(Body(item), stream.token_of(positions))
+                record = item.record
+                positions[record.topic, record.partition] = record.offset + 1
+                if self._client.wants(record.key):
+                    yield record_message(item, stream.token_of(positions))
 
     async def _live(self, stream: Stream) -> None:
         backlog, wake = self._client.backlog, self._client.wake

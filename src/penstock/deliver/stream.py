@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from penstock.client.record import Record
 from penstock.deliver.backlog import Backlog
 from penstock.deliver.envelope import Body, Message, record_message
+from penstock.deliver.recent import Recent
 from penstock.deliver.token import Positions, encode_token, encode_topic
 
 
 class TopicState:
-    """Up to where the tail has handed out a topic."""
+    """Up to where the tail has handed out a topic, and the latest of it."""
 
-    def __init__(self, topic: str, next_offsets: Mapping[int, int], resumes: bool) -> None:
+    def __init__(self, topic: str, resumes: bool, recent: Recent) -> None:
         self.topic = topic
-        self.next = dict(sorted(next_offsets.items()))
         self.resumes = resumes
+        self.recent = recent
+        self.next = dict(sorted(recent.starts.items()))
         self.text = encode_topic(topic, self.next)
 
-    def advance(self, record: Record) -> None:
-        self.next[record.partition] = record.offset + 1
+    def advance(self, body: Body) -> None:
+        self.next[body.record.partition] = body.record.offset + 1
         self.text = encode_topic(self.topic, self.next)
+        self.recent.add(body)
+
+    def since(self, positions: Positions) -> list[Body] | None:
+        """What stands between `positions` and the tail; None where that is not in memory."""
+        asked = {partition: positions.get((self.topic, partition), 0) for partition in self.next}
+        if any(asked[partition] > offset for partition, offset in self.next.items()):
+            return None
+        return self.recent.since(asked)
 
 
 class Client:
@@ -66,6 +75,11 @@ class Stream:
     @property
     def positions(self) -> Positions:
         return {(topic.topic, partition): offset for topic in self.topics for partition, offset in topic.next.items()}
+
+    def since(self, positions: Positions) -> list[Body] | None:
+        """What a client with these positions has missed; None where that is not in memory."""
+        missed = [topic.since(positions) for topic in self.topics]
+        return None if None in missed else [body for bodies in missed for body in bodies or ()]
 
     def attach(self, client: Client, positions: Positions) -> None:
         """A client that got everything below `positions`, which are not behind those of the stream."""
