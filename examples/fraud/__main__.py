@@ -38,6 +38,7 @@ def main() -> int:
                 print(f"\nOpen {url}/ to see decisions as they happen. Ctrl-C stops everything.\n", flush=True)
                 _start_senders(url, options.seed, options.rate)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough: it is stopping
         run.send_signal(signal.SIGINT)
         for line in run.stdout or ():
             print(line, end="", flush=True)
