@@ -102,6 +102,8 @@ class Crowd:
 
 def _send(queue: str, topic: str, count: int, rate: float) -> None:
     producer = Producer({"bootstrap.servers": queue, "linger.ms": 0, "log_level": 0})
+    producer.produce(topic, b'{"warm":true}')
+    producer.flush(30)
     began = time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, began + number / rate - time.monotonic()))
