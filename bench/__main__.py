@@ -18,22 +18,23 @@ from bench.child import ROOT
 from bench.machine import describe_machine
 from bench.outcome import Outcome, outcomes, spread
 from bench.pace import QUICK, Pace
-from bench.page import write_page
+from bench.page import merged, write_page
 from bench.picture import draw
-from bench.rows import Row, chosen
+from bench.row import PATH, QUEUE, Row
+from bench.rows import chosen
 from bench.runner import run_rows
 from bench.scene import Scene, say
 from bench.statement import statement
 
 _PAGE = ROOT / "docs" / "benchmarks.md"
-_PICTURE = ROOT / "docs" / "benchmarks.png"
+_PICTURES = {QUEUE: "benchmarks.png", PATH: "benchmarks-path.png"}
 
 
 def main() -> int:
     """Measure what was asked for, or publish an earlier report."""
     options = _options()
     if options.publish is not None:
-        _publish(json.loads(options.publish.read_text("utf-8")))
+        _publish(merged([json.loads(path.read_text("utf-8")) for path in options.publish]))
         return 0
     rows = chosen(options.only)
     if options.list:
@@ -52,15 +53,17 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Our broker beside a warm Apache Kafka.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Ours beside its peers, in one run.")
     parser.add_argument("--only", metavar="NAME[,NAME]", help="rows to measure, by name or beginning of a name")
     parser.add_argument("--list", action="store_true", help="print the rows and stop")
     parser.add_argument("--quick", action="store_true", help="short runs, one round, no warm-up rounds: a smoke test")
-    parser.add_argument("--ours-only", action="store_true", help="leave Kafka out, to tune our broker quickly")
+    parser.add_argument("--ours-only", action="store_true", help="leave the peers out, to tune ours quickly")
     parser.add_argument("--rounds", type=int, metavar="N", help="measured rounds of each trial")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     parser.add_argument("--data", type=Path, metavar="DIR", default=ROOT / ".bench", help="where both brokers write")
-    parser.add_argument("--publish", type=Path, metavar="FILE", help="write docs from an earlier report and stop")
+    parser.add_argument(
+        "--publish", type=Path, nargs="+", metavar="FILE", help="write docs from earlier reports and stop"
+    )
     return parser.parse_args()
 
 
@@ -81,8 +84,8 @@ def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[s
     finally:
         scene.stop_brokers()
     shutil.rmtree(folder, ignore_errors=True)
-    for fact in facts:
-        print(fact)
+    for section in dict.fromkeys(row.section for row in rows):
+        print("\n".join(facts[section]))
     for result in results:
         say(_remark(result))
     for result in results:
@@ -100,7 +103,7 @@ def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[s
 def _remark(result: Outcome) -> str:
     verdict = {True: "reached", False: "MISSED", None: "stated"}[result.is_reached]
     goal = "" if result.row.goal is None else f" (goal {result.row.goal})"
-    rounds = f"ours {spread(result.ours)}, Kafka {spread(result.kafka)} {result.row.unit}"
+    rounds = f"ours {spread(result.ours)}, peer {spread(result.kafka)} {result.row.unit}"
     return f"{result.row.name}: {verdict}{goal}; {rounds}"
 
 
@@ -118,9 +121,10 @@ def _commit() -> str:
 
 
 def _publish(report: dict[str, Any]) -> None:
-    draw(report, _PICTURE)
     write_page(_PAGE, report)
-    say(f"wrote {_PAGE.relative_to(ROOT)} and {_PICTURE.relative_to(ROOT)}")
+    for section, name in _PICTURES.items():
+        draw([row for row in report["rows"] if row["section"] == section], _PAGE.with_name(name))
+    say(f"wrote {_PAGE.relative_to(ROOT)} and its pictures")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ _WRITE_BYTES = 16 * 1024
 def describe_machine(folder: Path) -> dict[str, str]:
     """Processor, memory, kernel, file system and the time of one fdatasync there."""
     p50, p99 = fdatasync_us(folder)
+    busy, *_ = os.getloadavg()
     return {
         "cpu": _cpu_model(),
         "cores": str(os.cpu_count()),
@@ -26,6 +27,7 @@ def describe_machine(folder: Path) -> dict[str, str]:
         "fdatasync of 16 KiB": f"p50 {p50:.0f} us, p99 {p99:.0f} us",
         "python": platform.python_version(),
         "java": _java_version(),
+        "load average before": f"{busy:.1f}",
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.rows import Row
+from bench.row import Row
 from bench.runner import Values
 
 
@@ -29,14 +29,14 @@ class Outcome:
 
     @property
     def ratio(self) -> float | None:
-        """Ours divided by Kafka's."""
+        """Ours divided by the peer's."""
         peer = self.kafka_median
         return self.ours_median / peer if peer else None
 
     @property
     def is_reached(self) -> bool | None:
         """Whether the goal is met; None where there is none, or no peer to judge it by."""
-        if self.row.kafka is None:
+        if self.row.is_judged_alone:
             return self.row.is_reached(self.ours_median)
         return None if self.ratio is None else self.row.is_reached(self.ratio)
 
@@ -57,7 +57,9 @@ class Outcome:
             "ratio": self.ratio,
             "ours_rounds": self.ours,
             "kafka_rounds": self.kafka,
-            "has_peer": row.kafka is not None,
+            "section": row.section,
+            "peer": row.peer,
+            "judged_alone": row.is_judged_alone,
             "more_is_better": row.more_is_better,
             "goal": row.goal,
             "stretch": row.stretch,

@@ -25,6 +25,14 @@ class Pace:
     core_requests: int = 300_000
     partitions: int = 10_000
     idle_s: float = 10.0
+    commit_s: int = 10
+    boundaries: int = 10
+    pipeline_warm_s: float = 20.0
+    pipeline_short_s: float = 25.0
+    catch_up_events: int = 5_000_000
+    http_s: float = 10.0
+    wait_s: float = 60.0
+    sse_s: float = 20.0
 
 
 QUICK = Pace(
@@ -41,4 +49,12 @@ QUICK = Pace(
     latency_s=4.0,
     core_requests=30_000,
     idle_s=2.0,
+    commit_s=5,
+    boundaries=1,
+    pipeline_warm_s=8.0,
+    pipeline_short_s=6.0,
+    catch_up_events=200_000,
+    http_s=2.0,
+    wait_s=6.0,
+    sse_s=3.0,
 )

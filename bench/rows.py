@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
-
 from bench.consume import ConsumeTrial
 from bench.core import CoreTrial
 from bench.latency import LatencyTrial
 from bench.memory import MemoryTrial
 from bench.partitions import PartitionsTrial
+from bench.path_rows import PATH_ROWS
 from bench.produce import ProduceTrial
 from bench.requests import RequestsTrial
-from bench.scene import FSYNC, KAFKA, NO_FSYNC, OURS, Scene
+from bench.row import Row, Trial
+from bench.scene import FSYNC, KAFKA, NO_FSYNC, OURS
 from bench.start import StartTrial
-
-
-class Trial(Protocol):
-    """One measurement on one broker; equal trials are run once for all rows that use them."""
-
-    @property
-    def side(self) -> str: ...
-
-    def run(self, scene: Scene) -> dict[str, float]: ...
-
-
-@dataclass(frozen=True)
-class Row:
-    """Two trials and the value of theirs that is compared. A goal is a ratio ours/Kafka, or a value where alone."""
-
-    name: str
-    title: str
-    unit: str
-    ours: Trial
-    kafka: Trial | None
-    value: str
-    more_is_better: bool = True
-    goal: float | None = None
-    stretch: float | None = None
-
-    def is_reached(self, measured: float) -> bool | None:
-        """Whether the goal is met by this ratio (or value, in a row without a peer); None without a goal."""
-        if self.goal is None:
-            return None
-        return measured >= self.goal if self.more_is_better else measured <= self.goal
 
 
 def _produce() -> list[Row]:
@@ -123,7 +92,7 @@ def _costs() -> list[Row]:
     ]
 
 
-ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_costs()]
+ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_costs(), *PATH_ROWS]
 
 
 def chosen(names: str | None) -> list[Row]:

@@ -1,19 +1,20 @@
-"""Runs trials in turns: ours, Kafka, ours, Kafka, so that what the machine does meanwhile hits both."""
+"""Runs trials in turns: ours, the peer, ours, the peer, so that what the machine does meanwhile hits both."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.partitions import PartitionsTrial
 from bench.produce import ProduceTrial, produce
 from bench.requests import RequestsTrial
-from bench.rows import Row, Trial
+from bench.row import Row, Trial
 from bench.scene import KAFKA, NO_FSYNC, OURS, Scene, say
 from bench.start import StartTrial
 
 Values = dict[Trial, list[dict[str, float]]]
 
 _ON_WARM_BROKERS = ("ProduceTrial", "ConsumeTrial", "RequestsTrial", "LatencyTrial", "MemoryTrial")
+_BEHIND_QUERIES = ("PipelineTrial", "CatchUpTrial", "FirstResultTrial")
+_ONCE = ("PartitionsTrial", "PipelineTrial", "CatchUpTrial", "WaitTrial")  # minutes each
 
 
 def run_rows(scene: Scene, rows: Sequence[Row], ours_only: bool = False) -> Values:
@@ -33,23 +34,23 @@ def run_rows(scene: Scene, rows: Sequence[Row], ours_only: bool = False) -> Valu
 
 
 def sorted_in_turns(trials: Sequence[Trial]) -> list[Trial]:
-    """Ours and Kafka's one after the other, as long as there are both."""
+    """Ours and the peer's one after the other, as long as there are both."""
     ours = [trial for trial in trials if trial.side == OURS]
-    kafka = [trial for trial in trials if trial.side == KAFKA]
+    others = [trial for trial in trials if trial.side != OURS]
     turns = []
-    for number in range(max(len(ours), len(kafka))):
-        turns += ours[number : number + 1] + kafka[number : number + 1]
+    for number in range(max(len(ours), len(others))):
+        turns += ours[number : number + 1] + others[number : number + 1]
     return turns
 
 
 def _group(trial: Trial) -> str:
-    size = getattr(trial, "record_bytes", "")
-    return f"{type(trial).__name__}{size}"
+    part = getattr(trial, "record_bytes", getattr(trial, "query", ""))
+    return f"{type(trial).__name__}{part}"
 
 
 def _run_group(scene: Scene, trials: Sequence[Trial], values: Values) -> None:
     shared = all(type(trial).__name__ in _ON_WARM_BROKERS for trial in trials)
-    once = all(isinstance(trial, PartitionsTrial) for trial in trials)
+    once = all(type(trial).__name__ in _ONCE for trial in trials)
     warm_rounds = scene.pace.warm_rounds if shared or isinstance(trials[0], StartTrial) else 0
     rounds = 1 if once else scene.pace.rounds
     for number in range(-warm_rounds, rounds):
@@ -64,7 +65,8 @@ def _run_group(scene: Scene, trials: Sequence[Trial], values: Values) -> None:
 
 def _warm_kafka(scene: Scene, trials: Sequence[Trial]) -> None:
     """Let Java compile what the trials will run: millions of records, and single requests if they are measured."""
-    kafka = [trial for trial in trials if trial.side == KAFKA and type(trial).__name__ in _ON_WARM_BROKERS]
+    warm = _ON_WARM_BROKERS + _BEHIND_QUERIES
+    kafka = [trial for trial in trials if trial.side == KAFKA and type(trial).__name__ in warm]
     if not kafka:
         return
     records = scene.pace.kafka_warm_records

@@ -54,9 +54,15 @@ class Scene:
 
     def fresh_node(self, side: str) -> Node:
         """A broker of its own on an empty folder, not started yet."""
-        folder = self.folder / f"{side}-{next(self._numbers)}"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = self.fresh_folder(side)
         return PenstockNode(folder) if side == OURS else KafkaNode(folder, heap="1g")
+
+    def fresh_folder(self, name: str) -> Path:
+        """An empty folder."""
+        folder = self.folder / f"{name}-{next(self._numbers)}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
 
     def stop_brokers(self) -> None:
         """End the shared brokers and free their disk."""

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bench.boundaries import AFTER_NS, BEFORE_NS
 from bench.pace import Pace
+from bench.row import PATH, QUEUE
 
 
-def statement(pace: Pace, machine: Mapping[str, str]) -> list[str]:
-    """One fact a line."""
+def statement(pace: Pace, machine: Mapping[str, str]) -> dict[str, list[str]]:
+    """One fact a line, for each section of the table."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.items())
+    where = f"Machine: {facts}. Everything shares it, over loopback."
+    return {QUEUE: [where, *_queue(pace)], PATH: [where, *_path(pace)]}
+
+
+def _queue(pace: Pace) -> list[str]:
     return [
-        f"Machine: {facts}. Clients and brokers share it, over loopback.",
         "Peer: Apache Kafka 4.3.1, one node (broker and controller), heap 1 GB, the flags of its own start script,"
         " default settings. Never are both brokers loaded at once; ours and Kafka's runs alternate.",
         f"Warm-up: Kafka takes {pace.kafka_warm_records:,} records and {pace.kafka_warm_requests_s:.0f} s of single"
@@ -38,4 +44,32 @@ def statement(pace: Pace, machine: Mapping[str, str]) -> list[str]:
         f"Many partitions: {pace.partitions:,} empty ones in ten topics, after a clean restart;"
         f" idle processor time over {pace.idle_s:.0f} s. Ours opens a partition at its first use, Kafka all of them"
         " at its start: start, idle and the first memory row gain from that; the last row is after a record to each.",
+    ]
+
+
+def _path(pace: Pace) -> list[str]:
+    near_s = (BEFORE_NS + AFTER_NS) / 1e9
+    return [
+        "Ours: `penstock run` with its own broker, every event and every result acknowledged after fdatasync, acks=all;"
+        " the topic's dead letters are looked for meanwhile. Spark 4.3.0 with 1 GB of heap on both sides.",
+        "Peer: the same query as a plain PySpark script (bench/plain_spark.py) on a warm Apache Kafka 4.3.1 with"
+        " default settings, or with flush.messages=1 where a row says fsync. It is given what one has to know: 2 shuffle"
+        " partitions, networkBufferMaxWaitTimeMs=1, fetch.max.wait.ms=10, RocksDB with changelogs.",
+        "Events: 140 B of JSON, 1,000 keys, 2 partitions; one in ten is filtered.",
+        f"Pipeline: one process stamps, produces (confluent-kafka, linger.ms 0, acks=all) and reads results; latency is"
+        f" from the call of produce to the return of poll. Both sides commit every {pace.commit_s} s. Warmed with"
+        f" {pace.pipeline_warm_s:.0f} s at 2,000/s, then about {pace.boundaries * (pace.commit_s + 1)} s at each rate"
+        f" ({pace.pipeline_short_s:.0f} s for Kafka with fsync). Inside a batch: without the {near_s:.0f} s around the"
+        " time of each commit file of the checkpoint; across: everything.",
+        f"Wait: open loop at 100/s for {pace.wait_s:.0f} s, timed from when a request was due to the whole answer, a"
+        " decision a purchase by a stateless real-time query; commits are in it.",
+        f"HTTP: raw sockets in one process, closed loop, {pace.http_s:.0f} s after as long a warm-up by half. The peer"
+        " runs under the same uvicorn settings. NDJSON: bodies of 900 lines; the peer is one confluent-kafka producer"
+        " on our broker with the same events and headers, acks=all, idempotent, linger.ms 5.",
+        f"SSE: 1,000 clients in one process, 10 messages/s of 140 B for {pace.sse_s:.0f} s, from the call of produce to"
+        " each client's read. Memory: resident set of the edge.",
+        f"Catch-up: {pace.catch_up_events:,} events are there; micro-batches of at most 1,000,000 on both sides. From"
+        " the plan of the first batch to the last count read, each count checked.",
+        "First result: a real-time filter, ten events wait; from the start of the process. Ours starts its broker and"
+        " its doors as well; Kafka runs already.",
     ]

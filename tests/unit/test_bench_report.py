@@ -12,11 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # bench is a folder of scripts beside src, not a part of the package
 
+from bench.boundaries import Sample, summary  # noqa: E402
 from bench.latency_consumer import percentile  # noqa: E402
 from bench.outcome import outcomes  # noqa: E402
-from bench.page import BEGIN, END, write_page  # noqa: E402
+from bench.page import BEGIN, END, merged, write_page  # noqa: E402
 from bench.produce import steady_rate  # noqa: E402
-from bench.rows import ROWS, Row, chosen  # noqa: E402
+from bench.row import PATH, QUEUE, Row  # noqa: E402
+from bench.rows import ROWS, chosen  # noqa: E402
 from bench.runner import Values, sorted_in_turns  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
@@ -119,7 +121,7 @@ def test_the_page_keeps_what_people_wrote_around_the_table(tmp_path: Path) -> No
         "command": "make bench",
         "date": "2026-11-16",
         "commit": "abc",
-        "statement": ["fact"],
+        "statement": {QUEUE: ["fact"]},
         "rows": [outcome.to_json()],
     }
 
@@ -130,3 +132,56 @@ def test_the_page_keeps_what_people_wrote_around_the_table(tmp_path: Path) -> No
     assert text.endswith(f"{END}\nafter\n")
     assert "old" not in text
     assert "| 0.71 | ≥ 0.65 (stretch 0.9) | reached |" in text
+
+
+def test_a_report_of_the_path_leaves_the_table_of_the_queue_alone(tmp_path: Path) -> None:
+    """Each section has a place of its own."""
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"{BEGIN}\nqueue\n{END}\n<!-- bench path: begin -->\nold\n<!-- bench path: end -->\n", "utf-8")
+    row = named("http-ndjson")
+    (outcome,) = outcomes([row], forged(row, [70_000], [140_000]))
+    report = {"command": "c", "date": "d", "commit": "e", "statement": {PATH: ["fact"]}, "rows": [outcome.to_json()]}
+
+    write_page(page, report)
+
+    text = page.read_text("utf-8")
+    assert f"{BEGIN}\nqueue\n{END}" in text
+    assert "old" not in text
+    assert "| 70,000 | 140,000 | 0.50 | ≥ 60,000 events/s | reached |" in text
+
+
+def test_reports_of_different_rows_become_one() -> None:
+    """What was measured again counts as it was the last time."""
+    row, other = named("http-ndjson"), named("sse-1000-p99")
+    (first,) = outcomes([row], forged(row, [1], [2]))
+    (again,) = outcomes([row], forged(row, [3], [2]))
+    (alone,) = outcomes([other], forged(other, [50], []))
+    reports = [
+        {"command": "c", "date": "d", "commit": "e", "statement": {PATH: ["fact"]}, "rows": [one.to_json()]}
+        for one in (first, alone, again)
+    ]
+
+    whole = merged(reports)
+
+    assert {one["name"]: one["ours"] for one in whole["rows"]} == {row.name: 3, other.name: 50}
+    assert whole["statement"] == {PATH: ["fact"]}
+    assert alone.is_reached is True
+
+
+def test_a_commit_is_not_inside_a_batch() -> None:
+    """What was sent while a query committed counts across commits only."""
+    second = 1_000_000_000
+    calm = [Sample(at * second, 2_000_000) for at in range(100)]
+    stalled = Sample(50 * second, 500_000_000)
+
+    found = summary([*calm, stalled], [50 * second, 500 * second])
+
+    assert found["boundaries"] == 1
+    assert found["in_p999"] == 2
+    assert found["max"] == 500
+
+
+def test_a_query_that_gave_no_result_is_no_measurement() -> None:
+    """Nothing is not fast."""
+    with pytest.raises(ValueError, match="nothing was measured"):
+        summary([], [])
