@@ -49,26 +49,40 @@ admin: Any = importlib.import_module("confluent_kafka.admin")
 class Stage:
     """The parts of one test."""
 
-    def __init__(self, folder: Path, **edge: Any) -> None:
+    def __init__(self, folder: Path, *, kafka: str = "", **edge: Any) -> None:
+        """`kafka`: the address of a Kafka that is used instead of a broker of ours."""
         self.broker = BrokerProcess(folder / "data", folder)
-        self.broker.start()
-        client = admin.AdminClient({"bootstrap.servers": self.broker.address})
-        for made in client.create_topics([admin.NewTopic(*topic, 1) for topic in TOPICS.items()]).values():
-            made.result(DEADLINE_S)
-        (folder / "live_app.py").write_text(APP)
+        self._edge: subprocess.Popen[bytes] | None = None
+        if not kafka:
+            self.broker.start()
+        self.queue = kafka or self.broker.address
+        self.sent = 0
         self.port = free_port()
         self._spec = folder / "spec.json"
-        config = EdgeConfig(listen=f"127.0.0.1:{self.port}", **edge)
-        app = f"{folder / 'live_app.py'}:app"
-        write_spec(
-            RunSpec(app=app, data=str(folder), queue=self.broker.address, kind=Queue(), edge=config,
-                    analyze=AnalyzeConfig()), self._spec,
-        )  # fmt: skip
         self._errors = folder / "edge.err"
-        self._producer = Producer({"bootstrap.servers": self.broker.address, "linger.ms": 0, "log_level": 0})
-        self.sent = 0
-        self._edge: subprocess.Popen[bytes] | None = None
-        self.start_edge()
+        (folder / "live_app.py").write_text(APP)
+        spec = RunSpec(
+            app=f"{folder / 'live_app.py'}:app",
+            data=str(folder),
+            queue=self.queue,
+            kind=Queue("kafka" if kafka else "penstock"),
+            edge=EdgeConfig(listen=f"127.0.0.1:{self.port}", **edge),
+            analyze=AnalyzeConfig(),
+        )
+        write_spec(spec, self._spec)
+        self._client = {"bootstrap.servers": self.queue, "log_level": 0}
+        try:
+            self._create_topics()
+            self._producer = Producer({**self._client, "linger.ms": 0})
+            self.start_edge()
+        except BaseException:
+            self.close()
+            raise
+
+    def _create_topics(self) -> None:
+        client = admin.AdminClient(self._client)
+        for made in client.create_topics([admin.NewTopic(*topic, 1) for topic in TOPICS.items()]).values():
+            made.result(DEADLINE_S)
 
     @property
     def url(self) -> str:
@@ -130,7 +144,7 @@ class Stage:
 
     def trim(self, topic: str, offset: int) -> None:
         """Delete what stands before `offset`, as retention would."""
-        client = admin.AdminClient({"bootstrap.servers": self.broker.address})
+        client = admin.AdminClient(self._client)
         for done in client.delete_records([TopicPartition(topic, 0, offset)]).values():
             done.result(DEADLINE_S)
 
