@@ -54,6 +54,17 @@ class Conductor:
 
     def run(self, stopping: threading.Event) -> int:
         """Until `stopping`; ConfigError if a query cannot run as it is."""
+        try:
+            self._run(stopping)
+        except Exception:
+            # Whatever PySpark says when its JVM is gone, this is why.
+            if self._jvm.ends_soon():
+                raise PenstockError(f"Spark's JVM ended with status {self._jvm.process.returncode}") from None
+            raise
+        self._reporter.end()
+        return 0
+
+    def _run(self, stopping: threading.Event) -> None:
         self._build_all()
         self._reporter.start()
         if self._ui:
@@ -66,13 +77,11 @@ class Conductor:
             self._runners.append(letters)
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
-                raise PenstockError(f"Spark's JVM ended with status {self._jvm.process.returncode}")
+                raise PenstockError("Spark's JVM ended")
             self._look_after(_now_ms())
             self._start.improve(time.monotonic())
         for runner in self._runners:
             runner.stop()
-        self._reporter.end()
-        return 0
 
     def _build_all(self) -> None:
         faults: dict[str, tuple[str, ...]] = {}

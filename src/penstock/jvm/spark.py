@@ -39,6 +39,7 @@ _FLAGS = (
 )
 _START_DEADLINE_S = 120.0
 _POLL_S = 0.01
+_ENDING_S = 1.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -75,6 +76,14 @@ class SparkJvm:
     @property
     def has_ended(self) -> bool:
         return self.process.poll() is not None
+
+    def ends_soon(self) -> bool:
+        """Whether it has ended, or does within a moment."""
+        try:
+            self.process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def end(self) -> None:
         """kill -9, and wait until it is gone: a clean end of Spark keeps nothing that this one loses."""

@@ -40,6 +40,7 @@ class Analyze:
         provide_topics(queue, list(wanted_topics(plan_app(load_app(file), kind))))
         self._heard = threading.Condition()
         self._process: subprocess.Popen[str] | None = None
+        self._listener: threading.Thread | None = None
 
     @property
     def process(self) -> subprocess.Popen[str]:
@@ -76,7 +77,8 @@ class Analyze:
                 [sys.executable, "-m", "penstock.analyze", str(self._spec)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True,
             )  # fmt: skip
-        threading.Thread(target=self._listen, args=[self._process, self.lines], daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=[self._process, self.lines], daemon=True)
+        self._listener.start()
 
     def _listen(self, process: subprocess.Popen[str], lines: list[str]) -> None:
         assert process.stdout is not None
@@ -103,18 +105,24 @@ class Analyze:
     def kill(self) -> None:
         """kill -9 of the driver alone."""
         self.process.send_signal(signal.SIGKILL)
-        self._wait()
+        self.wait()
 
     def stop(self) -> int:
         """SIGTERM, as the supervisor stops it."""
         self.process.terminate()
-        return self._wait()
+        return self.wait()
 
-    def _wait(self) -> int:
+    def wait(self) -> int:
+        """Its exit status, once it ends by itself."""
         status = self.process.wait(WITHIN_S)
+        self._close()
+        return status
+
+    def _close(self) -> None:
         if self.process.stdin is not None:
             self.process.stdin.close()
-        return status
+        if self._listener is not None:
+            self._listener.join(WITHIN_S)
 
     def __enter__(self) -> Self:
         self.start()
@@ -123,6 +131,10 @@ class Analyze:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Kill it if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 

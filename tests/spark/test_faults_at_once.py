@@ -1,0 +1,28 @@
+"""Before anything starts, every query that cannot run is named, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from driving.analyze import Analyze
+
+from penstock.drills.broker_process import BrokerProcess
+
+
+def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerProcess, folder: Path) -> None:
+    """Exit status 2, one sentence each, no traceback, no checkpoint."""
+    analyze = Analyze("faulty.py", broker.address, folder / "data")
+    analyze.launch()
+    assert analyze.wait() == 2
+    told = dict(line.removeprefix("query ").split(": ", 1) for line in analyze.said.splitlines())
+    assert told["raises"].startswith("line 17: AnalysisException: [UNRESOLVED_COLUMN")
+    assert told["forgets"] == "must return a DataFrame, not NoneType: is there a return?"
+    assert told["still"].endswith("it is not streaming")
+    assert told["bytes_out"] == "column raw is BINARY, which JSON cannot carry: cast it, or leave it out"
+    assert told["nameless"].startswith("the result keeps neither _event nor the identity columns (id)")
+    assert "topic keyed has the key owner" in analyze.said
+    assert "topic keyed asks for the column owner (NOT NULL)" in analyze.said
+    assert "ort" in told["sorts"]
+    assert "nn" in told["typo"]
+    assert not list((folder / "data" / "analyze" / "checkpoints").iterdir())
+    assert not [line for line in analyze.lines if line.startswith("ready")]

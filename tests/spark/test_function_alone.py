@@ -1,0 +1,43 @@
+"""A query's function is plain PySpark: it runs on a batch DataFrame, without Penstock or a queue."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from driving.analyze import APPS
+
+from penstock.analyze.session import open_session
+from penstock.analyze.settings import session_settings
+from penstock.config import AnalyzeConfig
+from penstock.jvm.java import find_java
+from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
+from penstock.loading import load_app
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def spark(folder: Path) -> Iterator[SparkSession]:
+    (folder / "events").mkdir()
+    jvm = SparkJvm(spark_command(find_java(os.environ), spark_class_path(), memory="512m", log=folder / "spark.log"))
+    session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
+    yield session
+    session.stop()
+    jvm.end()
+
+
+def test_a_query_function_is_tested_with_rows_in_and_rows_out(spark: SparkSession) -> None:
+    queries = {query.name: query for query in load_app(str(APPS / "shop.py")).queries}
+    rows = spark.createDataFrame(
+        [("p1", "a", 100.0, "DE", "e1"), ("p2", "a", 1000.0, "DE", "e2"), ("p3", "b", 1000.0, "NL", "e3")],
+        "id STRING, card STRING, amount DOUBLE, country STRING, _event STRING",
+    )
+    decide = queries["decide"].function
+    assert decide is not None
+    decisions = {row["id"]: row["decision"] for row in decide(rows).collect()}
+    assert decisions == {"p1": "approved", "p2": "declined", "p3": "approved"}

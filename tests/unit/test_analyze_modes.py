@@ -1,0 +1,94 @@
+"""Which mode a query gets, and what keeps it from another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.analyze.checkpoints import Checkpoint, switch_fault
+from penstock.analyze.modes import Choice, Operator, choose, is_stateful, obstacle, refusal
+from penstock.analyze.settings import query_settings, session_settings, slots_needed
+from penstock.app import App
+from penstock.config import AnalyzeConfig
+from penstock.guarantee import Queue
+from penstock.plan import Plan, plan_app
+
+
+def shop(**query: object) -> Plan:
+    app = App("shop")
+    app.topic("a", schema="x INT", partitions=3)
+
+    @app.query(reads="a", writes="b", **query)  # type: ignore[arg-type]  # whatever a test gives
+    def some(a: object) -> object:
+        return a
+
+    return plan_app(app, Queue())
+
+
+def test_real_time_is_the_default_and_every_obstacle_has_a_reason() -> None:
+    assert choose("auto", None, None) == Choice("realtime")
+    assert choose("auto", None, "why") == Choice("microbatch", "why")
+    assert choose("realtime", None, "why") == Choice("realtime")
+    assert choose("microbatch", None, None).mode == "microbatch"
+    assert choose("auto", 60_000, None) == Choice("microbatch", "every is given")
+
+
+def test_obstacles_are_found_in_the_plan() -> None:
+    assert obstacle([Operator("Project"), Operator("Aggregate")]) is None
+    assert obstacle([Operator("Join", streaming_children=1)]) is None
+    assert obstacle([Operator("Join", streaming_children=2)]) == "stream-stream join: not in Real-Time Mode"
+    assert "Python function" in str(obstacle([Operator("Project", python=True)]))
+    assert "transformWithState" in str(obstacle([Operator("TransformWithStateInPySpark")]))
+
+
+def test_only_what_remembers_is_stateful() -> None:
+    assert not is_stateful([Operator("Project"), Operator("Join", streaming_children=1)])
+    assert is_stateful([Operator("Deduplicate")])
+    assert is_stateful([Operator("Join", streaming_children=2)])
+
+
+def test_another_failure_is_no_refusal() -> None:
+    assert refusal("Division by zero") is None
+
+
+def test_a_mode_is_remembered_beside_a_checkpoint_that_was_begun(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path, "q")
+    checkpoint.remember(Choice("microbatch", "why"))
+    assert checkpoint.remembered() is None
+    (checkpoint.path / "offsets").mkdir()
+    (checkpoint.path / "offsets" / "0").write_text("v1")
+    assert Checkpoint(tmp_path, "q").remembered() == Choice("microbatch", "why")
+    checkpoint.sync()
+    checkpoint.clear()
+    assert checkpoint.remembered() is None
+
+
+def test_another_mode_on_the_same_checkpoint_is_refused_with_the_way_out() -> None:
+    said = switch_fault("realtime", Choice("microbatch"))
+    assert said is not None
+    assert "another name" in said
+    assert switch_fault("auto", Choice("microbatch")) is None
+    assert switch_fault("microbatch", Choice("microbatch")) is None
+    assert switch_fault("realtime", None) is None
+
+
+def test_a_setting_of_the_query_wins_over_the_file_and_the_file_over_ours(tmp_path: Path) -> None:
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    plan = shop(spark={"spark.x": "query"})
+    config = AnalyzeConfig(spark={"spark.ui.port": "4040", "spark.x": "file", provider: "mine"})
+    session = session_settings(config, "shop", tmp_path, 4)
+    assert (session["spark.ui.port"].value, session["spark.ui.port"].origin) == ("4040", "[analyze.spark]")
+    assert session["spark.master"].origin == "penstock"
+    own = query_settings(plan.queries["some"], config)
+    assert (own["spark.x"].value, own["spark.x"].origin) == ("query", "query some")
+    assert own[provider].value == "mine"
+
+
+def test_state_in_memory_keeps_no_rocksdb() -> None:
+    kept = query_settings(shop(state="memory").queries["some"], AnalyzeConfig())
+    assert not any("RocksDB" in setting.value for setting in kept.values())
+
+
+def test_there_are_slots_for_all_queries_at_once() -> None:
+    plan = shop()
+    assert slots_needed(plan, AnalyzeConfig(shuffle_partitions=2), 2, {}) == 3 + 4 + 3
+    assert slots_needed(plan, AnalyzeConfig(shuffle_partitions=2), 2, {"a": 9}) == 9 + 4 + 3

@@ -1,0 +1,51 @@
+"""The numbers of a query from what Spark reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.analyze.progress import Numbers, lag_behind, take_progress
+
+
+def progress(**changes: Any) -> dict[str, Any]:
+    return {
+        "batchDuration": 2_000,
+        "numInputRows": 41,
+        "stateOperators": [{"numRowsTotal": 7, "memoryUsedBytes": 100}, {"numRowsTotal": 1, "memoryUsedBytes": 1}],
+        "eventTime": {"watermark": "2026-11-16T00:00:00.000Z"},
+        "sources": [{"endOffset": {"in": {"0": 41, "1": 3}}}, {"endOffset": '{"other": {"0": 5}}'}],
+        "sink": {"numOutputRows": 20},
+    } | changes
+
+
+def test_rates_state_and_positions_are_taken() -> None:
+    numbers = Numbers()
+    take_progress(numbers, progress(), 99)
+    assert (numbers.rows_in_per_s, numbers.rows_out_per_s) == (20.5, 10.0)
+    assert (numbers.state_rows, numbers.state_bytes, numbers.checkpoint_ms) == (8, 101, 99)
+    assert numbers.positions == {"in": {"0": 41, "1": 3}, "other": {"0": 5}}
+    assert numbers.watermark == "2026-11-16T00:00:00.000Z"
+
+
+def test_what_spark_does_not_know_stays_unknown() -> None:
+    numbers = Numbers()
+    bare = {"numInputRows": 0, "sources": [{"endOffset": None}], "sink": {"numOutputRows": -1}}
+    take_progress(numbers, bare, 1)
+    assert (numbers.rows_out_per_s, numbers.rows_in_per_s, numbers.state_rows) == (None, None, None)
+    assert (numbers.positions, lag_behind(numbers, {("in", 0): 5})) == ({}, None)
+
+
+def test_a_later_progress_moves_positions_and_adds_up_rows() -> None:
+    numbers = Numbers()
+    take_progress(numbers, progress(), 1)
+    before = numbers.positions
+    take_progress(numbers, progress(sources=[{"endOffset": {"in": {"0": 50}}}]), 2)
+    assert numbers.positions["in"] == {"0": 50, "1": 3}
+    assert before["in"]["0"] == 41
+    assert (numbers.rows_in, numbers.rows_out) == (82, 40)
+
+
+def test_lag_is_what_stands_behind_the_positions() -> None:
+    numbers = Numbers()
+    take_progress(numbers, progress(), 1)
+    assert lag_behind(numbers, {("in", 0): 45, ("in", 1): 2, ("other", 0): 6}) == 5
