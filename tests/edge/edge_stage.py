@@ -70,11 +70,11 @@ class EdgeStage:
         self.port = free_port()
         app = f"{folder / 'shop_app.py'}:app"
         provide_topics(self.broker.address, list(wanted_topics(plan_app(load_app(app), Queue()))))
-        self._spec = folder / "spec.json"
+        self.spec = folder / "spec.json"
         config = EdgeConfig(**{"listen": f"127.0.0.1:{self.port}", **edge})
         write_spec(
             RunSpec(app=app, data=str(folder), queue=self.broker.address, kind=Queue(), edge=config,
-                    analyze=AnalyzeConfig()), self._spec,
+                    analyze=AnalyzeConfig()), self.spec,
         )  # fmt: skip
         self._errors = folder / "edge.err"
         self._handles = handles
@@ -99,7 +99,7 @@ class EdgeStage:
         limit = ["prlimit", f"--nofile={self._handles}"] if self._handles else []
         with self._errors.open("ab") as errors:
             self._edge = subprocess.Popen(
-                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self._spec)],
+                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self.spec)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         assert self._edge.stdout is not None
@@ -125,7 +125,9 @@ class EdgeStage:
     def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         """One request on a connection of its own; a body that is no bytes is sent as JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"Content-Type": "application/json", **(headers or {})} if data is not None else dict(headers or {})
+        given = dict(headers or {})
+        if data is not None and "content-type" not in map(str.lower, given):
+            given["Content-Type"] = "application/json"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
         try:
             connection.request(method, path, data, given)

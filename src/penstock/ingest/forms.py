@@ -59,6 +59,6 @@ def form_of(content_type: str, has_ce_headers: bool) -> Form | None:
         return Form.CE_BATCH
     if media.name in _LINES:
         return Form.LINES
-    if is_json(media.name):
+    if is_json(media.name) or (has_ce_headers and not media.name):  # a CloudEvent need not say what its data is
         return Form.CE_BINARY if has_ce_headers else Form.JSON
     return None

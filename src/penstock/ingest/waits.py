@@ -1,7 +1,8 @@
 """Requests that wait for the result of their event: who waits, what came, and when nothing will come. Pure.
 
 A query that filters an event out says nothing of it. What is known is up to where it has read: once its committed
-position has passed the event and everything that it had written by then was seen here, there is no result.
+position has passed the event and everything that it had written by then was seen here, there is no result. Where
+offsets lie that no reader sees (a transaction's marker), that moment may not come: then the wait ends by its time.
 """
 
 from __future__ import annotations
@@ -136,10 +137,6 @@ class Waits:
     def on_positions(self, query: str, positions: Mapping[str, Offsets]) -> bool:
         """Up to where a query has read and written for good; True: ask for the ends of its output."""
         self._positions[query] = positions
-        for wait in list(self._passed.get(query, ())):
-            if wait.ends is not None:
-                # They were heard a report ago. Offsets that no reader ever sees (markers) may lie below them.
-                self._settle(wait, None)
         waiting = [wait for waits in self._waiting.get(query, {}).values() for wait in waits]
         return bool([wait for wait in waiting if self._pass(wait)])
 

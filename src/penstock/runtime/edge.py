@@ -25,7 +25,7 @@ from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, read_spec
-from penstock.runtime.edge_guard import Gate, Guard
+from penstock.runtime.edge_guard import Gate, Guard, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
 from penstock.runtime.edge_server import edge_server, listening_socket
 from penstock.runtime.logs import log_line
@@ -55,6 +55,7 @@ def main() -> int:
 async def serve(spec: RunSpec, plan: Plan) -> None:
     """The life of an edge."""
     host, port = parse_address("edge.listen", spec.edge.listen)
+    refuse_open_edge(spec.edge, host)
     config = replace(spec.edge, connections_max=min(spec.edge.connections_max, _handles() - SPARE_HANDLES))
     producer = EventProducer(
         spec.queue,

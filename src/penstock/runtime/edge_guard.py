@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from penstock.config import EdgeConfig
+from penstock.errors import ConfigError
+from penstock.runtime.server import refuse_exposure
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -38,6 +40,19 @@ class Refusal(NamedTuple):
     status: int
     reason: str
     error: str
+
+
+def refuse_open_edge(config: EdgeConfig, host: str) -> None:
+    """ConfigError if others than this machine could reach an edge that asks for no token."""
+    if config.token:
+        return
+    try:
+        refuse_exposure("edge.listen", host, config.insecure)
+    except ConfigError:
+        raise ConfigError(
+            f"edge.listen {host} can be reached from other machines: give a token with PENSTOCK_EDGE_TOKEN, listen on "
+            "127.0.0.1, or give --insecure if the network is trusted"
+        ) from None
 
 
 class Gate:

@@ -93,6 +93,10 @@ class EdgeProtocol(HttpToolsProtocol):
 class EdgeServer(uvicorn.Server):
     """A server whose signals are its owner's, and whose requests end."""
 
+    def __init__(self, config: uvicorn.Config, limits: EdgeConfig) -> None:
+        super().__init__(config)
+        self._deadline_s = limits.request_deadline_ms / 1000
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
@@ -105,10 +109,9 @@ class EdgeServer(uvicorn.Server):
             sweeping.cancel()
 
     async def _sweep(self) -> None:
-        deadline_s = EdgeProtocol.limits.request_deadline_ms / 1000
         while True:
-            await asyncio.sleep(min(SWEEP_S, deadline_s / 4))
-            oldest = time.monotonic() - deadline_s
+            await asyncio.sleep(min(SWEEP_S, self._deadline_s / 4))
+            oldest = time.monotonic() - self._deadline_s
             for connection in list(self.server_state.connections):
                 if isinstance(connection, EdgeProtocol):
                     connection.sweep(oldest)
@@ -133,7 +136,7 @@ def edge_server(app: Any, config: EdgeConfig) -> EdgeServer:
         timeout_graceful_shutdown=STOP_WITHIN_S,
         backlog=2048,
     )
-    return EdgeServer(settings)
+    return EdgeServer(settings, config)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -1,0 +1,120 @@
+"""?wait= on a real edge and a real broker; the query is stood in for by a real consumer and producer."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.edge.edge_stage import Answer, EdgeStage, Query
+
+
+@pytest.fixture(scope="module")
+def decide(shop: EdgeStage) -> Iterator[Query]:
+    query = Query(shop.broker.address, "decide", "purchases", "decisions")
+    yield query
+    query.close()
+
+
+def test_the_request_is_answered_with_the_result_of_its_own_event(shop: EdgeStage, decide: Query) -> None:
+    """Many wait at once, each hears of its own."""
+
+    def ask(number: int) -> Answer:
+        event = {"id": f"mine-{number}", "card": str(number % 3)}
+        return shop.post("/ingest/purchases?wait=decide", event)
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(ask, range(100)))
+    for number, answer in enumerate(answers):
+        assert answer.status == 200
+        assert answer.json["result"] == {"id": f"mine-{number}", "decision": "approved", "by": "decide"}
+        assert answer.json["id"] == f"mine-{number}"
+    assert shop.metric('waits_total{outcome="result"}') >= 100
+    assert shop.metric("waiting") == 0
+
+
+def test_an_event_that_the_query_drops_has_no_result_and_says_so(shop: EdgeStage, decide: Query) -> None:
+    decide.drops.add("dropped-1")
+    answer = shop.post("/ingest/purchases?wait=decide", {"id": "dropped-1", "card": "1"})
+    assert answer.status == 200
+    assert answer.json["result"] is None
+    assert "query decide has passed this event" in answer.json["reason"]
+
+
+def test_results_of_a_query_behind_another_are_waited_for_too(shop: EdgeStage, decide: Query) -> None:
+    """Filtered by the second query, or by the first: each is told by the one that did it."""
+    judge = Query(shop.broker.address, "judge", "decisions", "verdicts", 2)
+    try:
+        answer = shop.post("/ingest/purchases?wait=judge", {"id": "chain-1", "card": "1"})
+        assert answer.json["result"]["by"] == "judge"
+        judge.drops.add("chain-2")
+        answer = shop.post("/ingest/purchases?wait=judge", {"id": "chain-2", "card": "1"})
+        assert answer.json["result"] is None
+        assert "judge" in answer.json["reason"]
+        decide.drops.add("chain-3")
+        answer = shop.post("/ingest/purchases?wait=judge", {"id": "chain-3", "card": "1"})
+        assert answer.json["result"] is None
+        assert "decide" in answer.json["reason"]
+    finally:
+        judge.close()
+
+
+def test_a_time_out_says_where_to_ask_and_asking_there_answers(shop: EdgeStage) -> None:
+    """The event is stored; its result comes when the query runs, remembered or looked for in the topic."""
+    began = time.monotonic()
+    answer = shop.post("/ingest/shop/notes?wait=count_stars&timeout_ms=200", {"text": "slow"}, Penstock_Id="no/te 1")
+    assert answer.status == 202
+    assert answer.json["ids"] == ["no/te 1"]
+    assert time.monotonic() - began < 30
+    where = answer.headers["location"]
+    assert where.startswith("/results/count_stars/no%2Fte%201?since=")
+    assert shop.get(where).status == 404
+    query = Query(shop.broker.address, "count_stars", "notes", "stars")
+    try:
+        while (found := shop.get(where)).status == 404:
+            assert time.monotonic() - began < 60
+        assert found.json["result"]["by"] == "count_stars"
+        while shop.get(where.partition("?")[0]).status == 404:
+            assert time.monotonic() - began < 60, "not remembered: without since nobody looks into the topic"
+        shop.end_edge()
+        shop.start_edge()
+        assert shop.get(where.partition("?")[0]).status == 404, "forgotten with the edge"
+        assert shop.get(where).json["result"]["by"] == "count_stars", "found in the topic"
+    finally:
+        query.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/ingest/purchases?wait=nothing", "wait for one of decide, judge"),
+        ("/ingest/purchases?wait=count_stars", "wait for one of decide, judge"),
+        ("/ingest/fleeting?wait=decide", "no query reads this topic"),
+        ("/ingest/purchases?wait=decide&timeout_ms=0", "timeout_ms"),
+        ("/ingest/purchases?wait=decide&timeout_ms=99999999", "timeout_ms"),
+        ("/ingest/purchases?wait=decide&timeout_ms=soon", "timeout_ms"),
+    ],
+)
+def test_what_cannot_be_waited_for_is_refused_before_anything_is_stored(shop: EdgeStage, path: str, says: str) -> None:
+    answer = shop.post(path, {"id": "refused-wait", "n": 1})
+    assert answer.status == 400
+    assert says in answer.json["error"]
+    ids = {record.header("penstock-id") for record in shop.stored("purchases")}
+    assert b"refused-wait" not in ids
+
+
+def test_only_one_event_can_wait(shop: EdgeStage) -> None:
+    several = [{"id": "two-1"}, {"id": "two-2"}]
+    assert shop.post("/ingest/purchases?wait=decide", several).status == 400
+    lines = shop.post("/ingest/purchases?wait=decide", b'{"id":"two-3"}\n', Content_Type="application/x-ndjson")
+    assert lines.status == 400
+
+
+def test_results_of_an_unknown_query_are_not_looked_for(shop: EdgeStage) -> None:
+    answer = shop.get("/results/nothing/x")
+    assert answer.status == 404
+    assert "decide" in answer.json["there"]
+    assert shop.get("/results/decide/x?since=soon").status == 400
+    assert shop.ask("POST", "/results/decide/x", {}).status == 405
