@@ -99,3 +99,28 @@ def test_an_edge_that_stops_says_goodbye(stage: Stage, need_tool: Callable[[str]
     live.close()
     reading.close()
     assert "Traceback" not in stage.edge_errors, stage.edge_errors
+
+
+def test_damage_in_history_is_told_and_passed_over(stage: Stage, need_tool: Callable[[str], str]) -> None:
+    """One byte of a stored batch is wrong: the client hears which offsets are lost, and gets all the others."""
+    for _ in range(9):
+        stage.send("ticks", 1)
+    stage.kill_edge()
+    stage.broker.stop()
+    (log,) = [path for path in stage.broker.data.rglob("*.log") if b'"n":4,' in path.read_bytes()]
+    data = bytearray(log.read_bytes())
+    data[data.index(b'"n":4,')] ^= 1
+    log.write_bytes(data)
+    stage.broker.start()
+    stage.start_edge()
+    live = Curl(need_tool("curl"), f"{stage.url}/live/ticks?from=beginning")
+    try:
+        heard = live.take(9)
+        (gap,) = [event for event in heard if event.name == "penstock.gap"]
+        assert (gap.json["from"], gap.json["to"], gap.json["missed"]) == (4, 5, 1)
+        assert gap.json["reason"] == "damaged on disk"
+        assert [event.place[2] for event in heard if event is not gap] == [0, 1, 2, 3, 5, 6, 7, 8]
+        stage.send("ticks", 1)
+        assert live.take(1)[0].place[2] == 9
+    finally:
+        live.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
@@ -165,6 +166,16 @@ def test_what_cannot_be_served_is_a_sentence(stage: Stage, path: str, status: in
     answer = stage.get(path)
     assert answer[0] == status
     assert told in answer[1]
+
+
+def test_a_stream_can_only_be_read(stage: Stage, need_tool: Callable[[str], str]) -> None:
+    """A HEAD or a POST is refused, and does not count as a client."""
+    for method in ("POST", "HEAD", "DELETE"):
+        flags = ["-I"] if method == "HEAD" else ["-X", method, "-D", "-"]
+        done = subprocess.run(
+            [need_tool("curl"), "-sS", *flags, f"{stage.url}/live/decisions"], capture_output=True, check=True
+        )
+        assert b" 405 " in done.stdout.splitlines()[0], method
 
 
 def test_a_foreign_page_and_a_foreign_host_are_refused(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from penstock.client.record import Record
 from penstock.deliver.envelope import Body
 from penstock.deliver.recent import Recent
+from penstock.deliver.stream import TopicState
 
 COUNT_MAX, BYTES_MAX = 6, 40
 FIRST = {0: 100, 1: 5}  # where following began
@@ -69,3 +70,16 @@ def test_a_partition_that_came_later_is_here_from_its_first_record() -> None:
     found = recent.since({0: 10})
     assert found is not None
     assert [body.record.partition for body in found] == [3]
+
+
+def test_a_topic_made_again_is_another_topic() -> None:
+    """Offsets that go back: what was remembered is of no use, and a token from before is not answered from memory."""
+    topic = TopicState("t", True, Recent({0: 10, 1: 5}, COUNT_MAX, BYTES_MAX))
+    for body in bodies([(0, 1, 1)] * 3, {0: 10}):
+        topic.advance(body)
+    assert len(topic.since({("t", 0): 11, ("t", 1): 5}) or []) == 2
+    (first,) = bodies([(0, 1, 1)], {0: 0})
+    topic.advance(first)
+    assert topic.next == {0: 1, 1: 5}
+    assert topic.since({("t", 0): 11, ("t", 1): 5}) is None
+    assert topic.since({("t", 0): 0, ("t", 1): 5}) == [first]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ class History:
         self._consumer: Any = None
         self._added = dict(starts)
         self._damaged: dict[Place, int] = {}
+        self._using = threading.Lock()  # whoever gave up waiting for a read may close while it is under way
 
     def add(self, place: Place, offset: int) -> None:
         """Read one more partition."""
@@ -50,6 +52,10 @@ class History:
         await asyncio.get_running_loop().run_in_executor(self._threads, self._close)
 
     def _read(self, wait_s: float) -> list[Record | Lost]:
+        with self._using:
+            return self._read_some(wait_s)
+
+    def _read_some(self, wait_s: float) -> list[Record | Lost]:
         from confluent_kafka import Consumer, TopicPartition
 
         if self._consumer is None:
@@ -113,5 +119,6 @@ class History:
         self._consumer.incremental_assign([TopicPartition(*place, offset)])
 
     def _close(self) -> None:
-        if self._consumer is not None:
-            self._consumer.close()
+        with self._using:
+            if self._consumer is not None:
+                self._consumer.close()

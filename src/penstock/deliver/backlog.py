@@ -62,9 +62,10 @@ class Backlog(Generic[Item]):
         self._items[name] = item
         self._bytes += len(item.json)
         if is_slow:
-            self._keep_bounds()
+            self.keep_bounds()
 
-    def _keep_bounds(self) -> None:
+    def keep_bounds(self) -> None:
+        """Give up what is beyond the bounds, as the policy says; for a client found slow while nothing comes."""
         # One message alone may be larger than the bound: it would never be sent else.
         while len(self._items) > self._count_max or (self._bytes > self._bytes_max and len(self._items) > 1):
             if self._policy == "disconnect":

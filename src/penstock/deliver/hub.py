@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.client.history import History, Lost
-from penstock.client.offsets import EARLIEST, Offsets
+from penstock.client.offsets import EARLIEST, NoSuchTopicError, Offsets
 from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.config import SECOND_MS, EdgeConfig
@@ -21,6 +21,7 @@ from penstock.deliver.token import Positions
 
 _RETRY_AFTER_S = 1
 _READ_S = 0.1
+_LOOK_S = 0.5
 
 
 class RefusedError(Exception):
@@ -48,12 +49,13 @@ class Counts:
     disconnected_slow: int = 0
 
 
-class Ending(Protocol):
+class Watched(Protocol):
     """A session, as far as the hub must know it."""
 
     ended: asyncio.Event
 
     def end(self, reason: str) -> None: ...
+    def look(self) -> None: ...
 
 
 class Hub:
@@ -64,7 +66,7 @@ class Hub:
         self.config = config
         self.queue = queue
         self.counts = Counts()
-        self.sessions: dict[Ending, None] = {}
+        self.sessions: dict[Watched, None] = {}
         self.threads = ThreadPoolExecutor(config.catch_ups_max, thread_name_prefix="catch-up")
         self._is_closing = False
         self._slots = asyncio.Semaphore(config.catch_ups_max)
@@ -73,14 +75,15 @@ class Hub:
         self._topics: dict[str, TopicState] = {}
         self._ready = {topic: asyncio.Event() for topic in topics}
         self._streams: dict[tuple[str, ...], Stream] = {}
-        self._following = [asyncio.create_task(self._follow(tail, *topic)) for topic in topics.items()]
+        self._tasks = [asyncio.create_task(self._follow(tail, *topic)) for topic in topics.items()]
+        self._tasks.append(asyncio.create_task(self._look()))
 
     async def close(self) -> None:
         """Tell everybody goodbye; returns when they are gone, or had their time for it."""
         self._is_closing = True
-        for task in self._following:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._following, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for session in list(self.sessions):
             session.end("stopping")
         while self.sessions:
@@ -132,8 +135,8 @@ class Hub:
         try:
             async with asyncio.timeout(self.config.store_deadline_ms / SECOND_MS):
                 found = await self._offsets.at(EARLIEST if start.rest == "beginning" else start.rest, rest)
-        except TimeoutError:
-            raise RefusedError(503, "the queue does not answer", _RETRY_AFTER_S) from None
+        except (TimeoutError, NoSuchTopicError):
+            raise RefusedError(503, "the queue does not answer for this topic", _RETRY_AFTER_S) from None
         return found | given
 
     async def take_slot(self) -> None:
@@ -184,6 +187,12 @@ class Hub:
         finally:
             await history.close()
         return found
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            for session in list(self.sessions):
+                session.look()
 
     def _take(self, records: Iterable[Record]) -> None:
         for record in records:

@@ -21,6 +21,12 @@ class Recent:
     def __len__(self) -> int:
         return len(self._bodies)
 
+    def begin_again(self, starts: Mapping[int, int]) -> None:
+        """Forget everything: the topic was deleted and made again."""
+        self.starts = dict(starts)
+        self._bodies.clear()
+        self._bytes = 0
+
     def add(self, body: Body) -> None:
         """The next record of its partition."""
         record = body.record

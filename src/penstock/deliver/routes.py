@@ -37,7 +37,7 @@ class Live:
     def routes(self) -> list[BaseRoute]:
         """For a Starlette application."""
         return [
-            Route("/live/{name}", _Door(self, SseWire), methods=["GET"]),
+            Route("/live/{name}", _Door(self, SseWire)),
             WebSocketRoute("/live/{name}", _Door(self, WebSocketWire)),
         ]
 
@@ -67,6 +67,8 @@ class Live:
             await Session(self._hub, ask, wire).run()
 
     def _ask(self, scope: Scope) -> Ask:
+        if scope.get("method", "GET") != "GET":
+            raise RefusedError(405, "a stream can only be read: use GET")
         deliveries = self._matching(scope["path_params"]["name"])
         topics = tuple(dict.fromkeys(delivery.topic for delivery in deliveries))
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))

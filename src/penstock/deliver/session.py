@@ -100,6 +100,10 @@ class Session:
             del self._hub.sessions[self]
             self.ended.set()
 
+    def look(self) -> None:
+        """Whether the client is too slow; called now and then."""
+        self._client.look()
+
     def end(self, reason: str) -> None:
         """Say goodbye soon: what waits in the backlog is not sent any more."""
         if not self._reason:
@@ -121,11 +125,11 @@ class Session:
             finally:
                 self._hub.retire(history)
         else:
-            pieces = list(_pieces(self._messages(missed, stream, positions)))
             stream.attach(self._client, stream.positions)
             await self._open(token)
-            for piece in pieces:
-                await self._send(piece)
+            for piece in _pieces(self._messages(missed, stream, positions)):
+                if not self._reason:
+                    await self._send(piece)
         await self._live(stream)
         if not self._is_gone:
             await self._wire.send([notice("end", self._token, reason=self._reason)])
@@ -186,9 +190,12 @@ class Session:
             if self._beat_is_due:
                 # Who filters by key hears little, and must not begin far back when it returns.
                 token = stream.token if self._client in stream.clients and not len(backlog) else ""
+                self._client.is_slow = True  # until it has taken this
                 await self._wire.beat(token)
+                self._client.is_slow = False
                 self._token = token or self._token
                 self._plan_beat()
+        self._client.is_slow = True
 
     async def _send(self, messages: list[Message]) -> None:
         self._client.is_slow = True  # until it has taken this

@@ -10,7 +10,7 @@ from penstock.deliver.envelope import Message
 from penstock.deliver.hub import RefusedError
 
 ABORT = "penstock.abort"  # the server puts it into the state of each request: a close would wait for a slow client
-_RETRY = b"retry: 1000\n\n"  # a browser waits this long before it comes back
+_RETRY_MS = 1_000  # a browser waits this long before it comes back
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -31,7 +31,9 @@ class SseWire:
 
     async def open(self) -> None:
         await self._raw({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        await self._write(_RETRY)
+        # Not all at once after a restart: the port of a client is as good as chance.
+        _, port = self._scope.get("client") or ("", 0)
+        await self._write(b"retry: %d\n\n" % (_RETRY_MS + port % _RETRY_MS))
 
     async def send(self, messages: list[Message]) -> None:
         await self._write(messages[0].sse if len(messages) == 1 else b"".join([message.sse for message in messages]))

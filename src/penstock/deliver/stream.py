@@ -22,7 +22,10 @@ class TopicState:
         self.text = encode_topic(topic, self.next)
 
     def advance(self, body: Body) -> None:
-        self.next[body.record.partition] = body.record.offset + 1
+        record = body.record
+        if record.offset < self.next.get(record.partition, 0):
+            self.recent.begin_again({**self.next, record.partition: record.offset})
+        self.next[record.partition] = record.offset + 1
         self.text = encode_topic(self.topic, self.next)
         self.recent.add(body)
 
@@ -49,13 +52,19 @@ class Client:
 
     def offer(self, message: Message) -> None:
         """Put a message into the backlog and wake the session."""
-        backlog = self.backlog
-        if backlog.overflowed:
+        if self.backlog.overflowed:
             return
-        backlog.offer(message, is_slow=self.is_slow)
-        if backlog.overflowed:
+        self.backlog.offer(message, is_slow=self.is_slow)
+        if self.backlog.overflowed:
             self._on_overflow()
         self.wake.set()
+
+    def look(self) -> None:
+        """A burst may have come just before the client stopped taking, and nothing since."""
+        if self.is_slow and not self.backlog.overflowed:
+            self.backlog.keep_bounds()
+            if self.backlog.overflowed:
+                self._on_overflow()
 
 
 class Stream:
