@@ -108,6 +108,16 @@ class BrokerConfig:
         7 * DAY_MS, "positions of a group that has been empty this long are forgotten, as Kafka does", at_least=1000
     )
     offsets_check_ms: int = setting(600 * SECOND_MS, "how often positions to forget are looked for", at_least=100)
+    transaction_timeout_ms_max: int = setting(
+        900 * SECOND_MS, "Kafka's limit for how long a transaction may stay open and hold readers back", at_least=1
+    )
+    transactional_ids_max: int = setting(100_000, "bounds what is kept of transactions in memory", at_least=1)
+    transactional_id_expiry_ms: int = setting(
+        7 * DAY_MS, "a transactional id that nobody has used for this long is forgotten, as Kafka does", at_least=1000
+    )
+    transactional_ids_check_ms: int = setting(
+        600 * SECOND_MS, "how often transactional ids to forget are looked for", at_least=100
+    )
     memory_reserve: int = setting(
         1_000_000,
         "offsets reserved durably at a time by a memory topic, so that none is given twice",

@@ -39,8 +39,6 @@ class Lie(NamedTuple):
 
 
 E_ = ErrorCode
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53  # a code our broker never sends
-
 
 def _lie(make: Callable[[], bytes | bytearray | None], kafka: int, penstock: int | None = None) -> Lie:
     return Lie(make, kafka, kafka if penstock is None else penstock)
@@ -70,9 +68,7 @@ IN_THE_HEADER = {
     "last offset too high": _lie(_changed(LAST_DELTA_AT, _int32(9)), E_.INVALID_RECORD),
     "last offset negative": _lie(_changed(LAST_DELTA_AT, _int32(-1)), E_.INVALID_RECORD),
     "control bit": _lie(_attributes(CONTROL), E_.INVALID_RECORD),
-    "transaction nobody began": _lie(
-        _attributes(TRANSACTIONAL), TRANSACTIONAL_ID_AUTHORIZATION_FAILED, E_.INVALID_REQUEST
-    ),
+    "transaction nobody began": _lie(_attributes(TRANSACTIONAL), E_.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     "claims log append time": _lie(_attributes(LOG_APPEND_TIME), E_.NONE, E_.INVALID_TIMESTAMP),
     "unknown codec": _lie(_attributes(5), E_.UNKNOWN_SERVER_ERROR, E_.UNSUPPORTED_COMPRESSION_TYPE),
     "magic 0": _lie(_changed(MAGIC_AT, b"\0"), E_.INVALID_RECORD),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from asking.connection import Connection
-from asking.nodes import Both, PenstockNode
+from asking.nodes import Both
 from asking.requests import create_topic
-from confluent_kafka import KafkaException, Producer, libversion
+from confluent_kafka import libversion
 
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
@@ -21,7 +21,6 @@ from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
@@ -68,20 +67,6 @@ def test_an_unknown_kind_of_change_is_named(both: Both, topic: str) -> None:
         answer = connection.ask(request, 1, IncrementalAlterConfigsResponse)
         codes.append(answer.responses[0].error_code)
     assert codes == [ErrorCode.INVALID_CONFIG, ErrorCode.UNKNOWN_SERVER_ERROR]
-
-
-def test_transactional_ids_are_refused_at_the_door(both: Both) -> None:
-    """Until there are transactions, no producer is led to believe in them."""
-    request = InitProducerIdRequest(transactional_id="mine", transaction_timeout_ms=60_000)
-    answer = both.penstock.ask(request, 4, InitProducerIdResponse)
-    assert (answer.error_code, answer.producer_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
-
-
-def test_a_transactional_client_is_told_that_it_cannot(penstock_node: PenstockNode) -> None:
-    """librdkafka finds no coordinator among the APIs offered and gives up, instead of writing without one."""
-    producer = Producer({"bootstrap.servers": penstock_node.address, "transactional.id": "mine"})
-    with pytest.raises(KafkaException):
-        producer.init_transactions(5.0)
 
 
 def test_the_document_names_the_clients_that_are_tested(capsys: pytest.CaptureFixture[str]) -> None:

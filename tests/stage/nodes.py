@@ -119,9 +119,10 @@ class Stage:
     def end_first_syncs(self, error: str | None = None) -> None:
         """End the syncs under way; those that follow from them go on."""
         ending, self.syncs = self.syncs, []
-        self.step(*[Synced(sync.job, error or self._run(sync)) for sync in ending])
+        self.step(*[Synced(sync.job, error or self.run(sync)) for sync in ending])
 
-    def _run(self, sync: Sync) -> str | None:
+    def run(self, sync: Sync) -> str | None:
+        """Do what a sync asks of the disk, and say what went wrong."""
         try:
             for file in sync.files:
                 file.sync()

@@ -26,7 +26,7 @@ def stage_part(log: Log, value: bytes, producer: tuple[int, int, int]) -> int:
 
 
 def stage_end(log: Log, producer_id: int, epoch: int = 0, *, commit: bool = True) -> int:
-    return append_marker(log, producer_id, epoch, commit, 0, NOW_MS)
+    return append_marker(log, producer_id, epoch, commit, NOW_MS)
 
 
 def committed_values(log: Log, bytes_max: int = 1 << 20, start: int | None = None) -> list[bytes]:

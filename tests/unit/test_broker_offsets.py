@@ -146,10 +146,6 @@ def test_a_producer_id_waits_for_its_reserve() -> None:
     assert stage.answers()[0][1].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_transactional_ids_are_refused() -> None:
-    assert Stage().ask(InitProducerIdRequest("t", 1000)).error_code != 0
-
-
 @pytest.mark.parametrize("version", range(5))
 def test_api_versions_lists_just_what_works(version: int) -> None:
     stage = Stage()

@@ -245,14 +245,6 @@ def test_unknown_topics_and_partitions_are_told_apart_from_errors_of_the_disk() 
     assert ack_of(stage.ask(unknown, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_transactions_are_refused_in_words() -> None:
-    stage = Stage()
-    stage.topic()
-    request = produce_request(batch())
-    request.transactional_id = "t"
-    assert ack_of(stage.ask(request, 12)).error_code == ErrorCode.INVALID_REQUEST
-
-
 def test_acks_0_gets_no_answer_but_is_stored() -> None:
     """And does not disturb the order of the answers around it."""
     stage = Stage()

@@ -115,10 +115,18 @@ def test_the_versions_served_are_those_of_kafka_4_3() -> None:
         "DeleteRecords": (0, 2),
         "InitProducerId": (0, 5),
         "OffsetForLeaderEpoch": (2, 4),
+        "AddPartitionsToTxn": (0, 5),
+        "AddOffsetsToTxn": (0, 4),
+        "EndTxn": (0, 5),
+        "WriteTxnMarkers": (1, 2),
+        "TxnOffsetCommit": (0, 5),
         "DescribeConfigs": (1, 4),
         "CreatePartitions": (0, 3),
         "DeleteGroups": (0, 2),
         "IncrementalAlterConfigs": (0, 1),
         "OffsetDelete": (0, 0),
         "DescribeCluster": (0, 2),
+        "DescribeProducers": (0, 0),
+        "DescribeTransactions": (0, 0),
+        "ListTransactions": (0, 1),  # Kafka's version 2 brings a regular expression
     }

@@ -24,7 +24,17 @@ def read_schema(jar: Path, name: str) -> Schema:
         text = archive.read(f"common/message/{name}.json").decode()
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("//"))
     schema: Schema = json.loads("\n".join(lines))
+    _inline(schema["fields"], {struct["name"]: struct["fields"] for struct in schema.get("commonStructs", [])})
     return schema
+
+
+def _inline(fields: list[Schema], shared: dict[str, list[Schema]]) -> None:
+    """Put the fields of structs that a schema names once where they are used."""
+    for field in fields:
+        kind = field["type"].removeprefix("[]")
+        if kind in shared:
+            field["fields"] = shared[kind]
+        _inline(field.get("fields", []), shared)
 
 
 def versions(schema: Schema) -> range:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock.broker.add_offsets_to_txn import handle_add_offsets_to_txn
+from penstock.broker.add_partitions_to_txn import handle_add_partitions_to_txn
 from penstock.broker.alter_configs import handle_alter_configs
 from penstock.broker.api_versions import handle_api_versions
 from penstock.broker.call import Call
@@ -17,6 +19,9 @@ from penstock.broker.delete_topics import handle_delete_topics
 from penstock.broker.describe_cluster import handle_describe_cluster
 from penstock.broker.describe_configs import handle_describe_configs
 from penstock.broker.describe_groups import handle_describe_groups
+from penstock.broker.describe_producers import handle_describe_producers
+from penstock.broker.describe_transactions import handle_describe_transactions
+from penstock.broker.end_txn import handle_end_txn
 from penstock.broker.fetch import handle_fetch
 from penstock.broker.find_coordinator import handle_find_coordinator
 from penstock.broker.heartbeat import handle_heartbeat
@@ -26,12 +31,15 @@ from penstock.broker.leader_epoch import handle_offset_for_leader_epoch
 from penstock.broker.leave_group import handle_leave_group
 from penstock.broker.list_groups import handle_list_groups
 from penstock.broker.list_offsets import handle_list_offsets
+from penstock.broker.list_transactions import handle_list_transactions
 from penstock.broker.metadata import handle_metadata
 from penstock.broker.offset_commit import handle_offset_commit
 from penstock.broker.offset_delete import handle_offset_delete
 from penstock.broker.offset_fetch import handle_offset_fetch
 from penstock.broker.produce import handle_produce
 from penstock.broker.sync_group import handle_sync_group
+from penstock.broker.txn_offset_commit import handle_txn_offset_commit
+from penstock.broker.write_txn_markers import handle_write_txn_markers
 from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader
 
@@ -68,4 +76,12 @@ COLD: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.CREATE_PARTITIONS: handle_create_partitions,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_alter_configs,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
+    ApiKey.ADD_OFFSETS_TO_TXN: handle_add_offsets_to_txn,
+    ApiKey.ADD_PARTITIONS_TO_TXN: handle_add_partitions_to_txn,
+    ApiKey.DESCRIBE_PRODUCERS: handle_describe_producers,
+    ApiKey.DESCRIBE_TRANSACTIONS: handle_describe_transactions,
+    ApiKey.END_TXN: handle_end_txn,
+    ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
+    ApiKey.TXN_OFFSET_COMMIT: handle_txn_offset_commit,
+    ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
 }

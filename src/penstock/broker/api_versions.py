@@ -7,7 +7,13 @@ import re
 from penstock.broker.call import Call
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS, ApiKey
-from penstock.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 # Like Kafka 4 we say that Produce starts at 0 and refuse 0 to 2: older librdkafka (2.0.2 was seen) sends gzip and
 # snappy as plain records to a broker that does not say so (KAFKA-18659).
@@ -16,6 +22,7 @@ _SERVED = [
     ApiVersion(api.key, _SAID_MIN.get(api.key, api.min_version), api.max_version)
     for api in sorted(APIS.values(), key=lambda api: api.key)
 ]
+_FEATURES = {"transaction.version": 2}  # KIP-890: the epoch grows with every transaction
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511: what may go into logs and metrics
 
 
@@ -25,7 +32,13 @@ def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
         if not all(_SOFTWARE.fullmatch(name) for name in names):
             call.reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
-    call.reply(ApiVersionsResponse(api_keys=_SERVED))
+    answer = ApiVersionsResponse(api_keys=_SERVED)
+    if call.header.api_version >= 3:
+        answer.finalized_features_epoch = 0
+        answer.finalized_features = [FinalizedFeatureKey(name, level, level) for name, level in _FEATURES.items()]
+    if call.header.api_version >= 4:  # clients of version 3 refuse a smallest level of 0
+        answer.supported_features = [SupportedFeatureKey(name, 0, level) for name, level in _FEATURES.items()]
+    call.reply(answer)
 
 
 def refuse_api_versions(call: Call) -> None:

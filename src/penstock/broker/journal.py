@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -41,20 +42,23 @@ class Journal(Generic[T, C]):
         self.on_dirty: Callable[[Partition], None] = lambda _: None
         self.on_compacted: Callable[[Partition, int], None] = lambda *_: None
         self._pending = 0  # writes that are neither durable nor failed
-        self._held: list[tuple[list[C], Finish, int]] = []
+        self._queue: deque[tuple[list[C], Finish, int]] = deque()  # in order, whoever writes while others are told
         self._snapshot_bytes = 0
         # What an earlier run left counts, too, so that a log never grows from start to start.
         self._compacted_at = -sum(segment.end for segment in partition.log.segments)
 
     def write(self, changes: list[C], finish: Finish, now_ms: int) -> None:
         """Append changes as one; `finish` is told when they are durable and true, or have failed."""
-        if self._wants_snapshot and self._pending:
-            # A snapshot holds what is durable: it goes in when nothing else is under way.
-            self._held.append((changes, finish, now_ms))
-            return
-        if self._wants_snapshot:
-            self._compact(now_ms)
-        self._append(changes, finish, now_ms)
+        self._queue.append((changes, finish, now_ms))
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._queue:
+            if self._wants_snapshot:
+                if self._pending:
+                    return  # a snapshot holds what is durable: it goes in when nothing else is under way
+                self._compact(self._queue[0][2])
+            self._append(*self._queue.popleft())
 
     def _append(self, changes: list[C], finish: Finish, now_ms: int) -> None:
         values = [self._encode(change) for change in changes]
@@ -78,13 +82,7 @@ class Journal(Generic[T, C]):
             for change in changes:
                 self.table.replay_(change)
         finish(code and ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if not self._pending:
-            self._release()
-
-    def _release(self) -> None:
-        held, self._held = self._held, []
-        for changes, finish, now_ms in held:
-            self.write(changes, finish, now_ms)
+        self._drain()
 
     @property
     def _wants_snapshot(self) -> bool:
@@ -137,6 +135,8 @@ def open_journal(
     disk.make_folder(folder)
     disk.sync_folder("")
     log = open_log(disk, folder, _KEEP_FOR_EVER, config, now_ms)
+    if log.next_offset == 0:
+        log.prove_start()
     for value in read_values(log, f"log of {folder}"):
         table.replay_(decode(value))
     return Journal(Partition(folder, log, is_own=True), table, encode)

@@ -36,6 +36,8 @@ from penstock.broker.room import REPLY_BYTES_UNHELD, Room
 from penstock.broker.store import Store
 from penstock.broker.syncs import Syncs
 from penstock.broker.timers import Timers
+from penstock.broker.transactions.coordinator import open_transactions
+from penstock.broker.transactions.found import agree_on
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, PeerError, invariant
 from penstock.log.scan import Damage
@@ -64,10 +66,12 @@ class Node:
         self.meta.on_changed = self._on_changed
         journal = open_group_journal(disk, config, now_ms)
         self.groups = Coordinator(journal, config, self.catalog, new_id, now_ms)
-        journal.on_dirty = self._on_dirty
-        journal.on_compacted = self.store.advance
-        self.next_producer_id = self.catalog.producer_ids_below
         self.dirty: dict[Partition, None] = {}
+        self.next_producer_id = self.catalog.producer_ids_below
+        self.transactions = open_transactions(self, disk, now_ms)
+        for own in (journal, self.transactions.journal):
+            own.on_dirty = self._on_dirty
+            own.on_compacted = self.store.advance
         self.connections: dict[int, Connection] = {}
         self._effects: list[Effect] = []
         self._outbox: dict[Connection, list[Buffer]] = {}
@@ -115,8 +119,9 @@ class Node:
         deadline = self._retention_at_ms
         if (waiting_ms := self._timers.next_ms) is not None:
             deadline = min(deadline, waiting_ms)
-        if (groups_ms := self.groups.next_deadline_ms) is not None:
-            deadline = min(deadline, groups_ms)
+        for coordinator in (self.groups, self.transactions):
+            if (due_ms := coordinator.next_deadline_ms) is not None:
+                deadline = min(deadline, due_ms)
         if (checkpoint_ms := self._syncs.checkpoint_at_ms) is not None:
             deadline = min(deadline, checkpoint_ms)
         return deadline
@@ -214,7 +219,8 @@ class Node:
         if isinstance(change, TopicDeleted):
             self.groups.on_topic_deleted()
 
-    def _on_opened(self, partition: Partition) -> None:
+    def _on_opened(self, partition: Partition, topic: Topic, index: int, now_ms: int) -> None:
+        agree_on(self, partition, (topic.topic_id, index), now_ms)
         if partition.log.torn:
             self.note("warning", "torn tail set aside", partition=partition.name, files=partition.log.torn)
         for segment in partition.log.segments:
@@ -281,6 +287,7 @@ class Node:
         for waiting in self._timers.due(now_ms):
             finish(self, waiting, now_ms)
         self.groups.on_time(now_ms)
+        self.transactions.on_time(now_ms)
         if (checkpoint_ms := self._syncs.checkpoint_at_ms) is not None and checkpoint_ms <= now_ms:
             self._effects += self._syncs.checkpoint()
         if self._retention_at_ms <= now_ms:
@@ -289,7 +296,8 @@ class Node:
 
     @property
     def _partitions(self) -> list[Partition]:
-        return [*self.store.open.values(), self.meta.partition, self.groups.journal.partition]
+        own = (self.meta, self.groups.journal, self.transactions.journal)
+        return [*self.store.open.values(), *(log.partition for log in own)]
 
     @property
     def held_bytes(self) -> int:

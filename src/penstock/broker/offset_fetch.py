@@ -25,12 +25,14 @@ _MANY_GROUPS, _BY_ID = 8, 10
 
 def handle_offset_fetch(call: Call, request: OffsetFetchRequest) -> None:
     if call.header.api_version >= _MANY_GROUPS:
-        call.reply(OffsetFetchResponse(groups=[_answer(call, group) for group in request.groups]))
+        call.reply(
+            OffsetFetchResponse(groups=[_answer(call, group, request.require_stable) for group in request.groups])
+        )
         return
     asked = OffsetFetchRequestGroup(request.group_id, topics=None)
     if request.topics is not None:
         asked.topics = [OffsetFetchRequestTopics(t.name, partition_indexes=t.partition_indexes) for t in request.topics]
-    found = _answer(call, asked)
+    found = _answer(call, asked, request.require_stable)
     call.reply(OffsetFetchResponse(topics=[_as_old(topic) for topic in found.topics], error_code=found.error_code))
 
 
@@ -44,13 +46,28 @@ def _as_old(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
     return OffsetFetchResponseTopic(topic.name, partitions)
 
 
-def _answer(call: Call, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _answer(call: Call, asked: OffsetFetchRequestGroup, is_stable: bool) -> OffsetFetchResponseGroup:
     answer = OffsetFetchResponseGroup(asked.group_id)
     if asked.topics is None:
         answer.topics = _all_topics(call, asked.group_id)
     else:
         answer.topics = [_asked_topic(call, asked.group_id, topic) for topic in asked.topics]
+    if is_stable:
+        _hide_unstable(call, answer)
     return answer
+
+
+def _hide_unstable(call: Call, answer: OffsetFetchResponseGroup) -> None:
+    """Who asks for what is committed waits while a transaction may change it (KIP-447)."""
+    table = call.node.groups.table
+    if not table.is_held(answer.group_id):
+        return
+    for result in answer.topics:
+        topic = call.node.catalog.by_id(result.topic_id) or call.node.catalog.topics.get(result.name)
+        for at, found in enumerate(result.partitions):
+            if topic is not None and table.is_unstable(answer.group_id, topic.topic_id, found.partition_index):
+                code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+                result.partitions[at] = _partition(found.partition_index, None, code)
 
 
 def _asked_topic(call: Call, group_id: str, asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:

@@ -9,8 +9,10 @@ from crc32c import crc32c
 from penstock.broker.catalog import Topic
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.partition import Partition
+from penstock.broker.transactions.entry import Entry
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.producers import Fault, Sent
+from penstock.log.transactional import append_transactional, end_stale
 from penstock.records.batch import (
     CODECS,
     CRC_FROM,
@@ -190,6 +192,9 @@ def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryv
     call = decode_produce(frame, header.size, header.api_version)
     _learn(node, slot.connection, header, frame, call, now_ms)
     pending = PendingProduce(node, slot, header, call.acks)
+    entry = None
+    if call.transactional_id is not None:
+        entry = Entry(node, call.transactional_id.decode("utf-8", "replace"), header.api_version)
     by_id = header.api_version >= BY_TOPIC_ID
     for key, batches in call.topics:
         topic = node.catalog.find(key, by_id)
@@ -199,16 +204,16 @@ def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryv
             acks.append(ack)
             if call.acks not in _ACKS:
                 refuse(ack, ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {call.acks}")
-            elif call.transactional_id is not None:
-                refuse(ack, ErrorCode.INVALID_REQUEST, "transactions are not supported by this broker")
             elif topic is None:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 refuse(ack, unknown, "this broker has no such topic")
             else:
-                _append(node, pending, topic, ack, batch, now_ms)
+                _append(node, pending, topic, ack, batch, entry, now_ms)
             if ack.error_code:
                 node.counters.refused(ack.error_code)
         pending.topics.append((key, acks))
+    if entry is not None:
+        entry.close(pending, now_ms)
     pending.one_done()
 
 
@@ -228,7 +233,13 @@ def _learn(
 
 
 def _append(
-    node: Node, pending: PendingProduce, topic: Topic, ack: PartitionAck, batch: memoryview | None, now_ms: int
+    node: Node,
+    pending: PendingProduce,
+    topic: Topic,
+    ack: PartitionAck,
+    batch: memoryview | None,
+    entry: Entry | None,
+    now_ms: int,
 ) -> None:
     partition = node.partition(topic, ack.index, now_ms)
     if isinstance(partition, ErrorCode):
@@ -239,43 +250,52 @@ def _append(
     if batch is None or len(batch) < HEADER_SIZE:
         return refuse(ack, ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
     header = decode_header(batch)
-    if header.is_transactional:
-        return refuse(ack, ErrorCode.INVALID_REQUEST, "transactions are not supported by this broker")
-    if len(batch) > topic.config.max_message_bytes:
-        limit = topic.config.max_message_bytes
-        return refuse(ack, ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed")
-    wrong = refusal(batch, header) or _time_refusal(topic, header, now_ms)
+    wrong = _batch_refusal(topic, batch, header, entry, now_ms)
+    if wrong is None and header.is_transactional and entry is not None:
+        wrong = entry.refuse(header, (topic.topic_id, ack.index))
     if wrong is not None:
         return refuse(ack, *wrong)
     if header.producer_id >= 0:
-        known = log.producers.check(
-            header.producer_id, header.producer_epoch, header.base_sequence, header.record_count
-        )
+        known = log.producers.check(*header[9:13], header.is_transactional)
         if known is not None:
-            return _answer_known(node, pending, partition, ack, known)
+            _answer_known(node, pending, partition, ack, known)
+            if entry is not None and header.is_transactional and not ack.error_code:
+                entry.enter((topic.topic_id, ack.index), ack)
+            return None
     if topic.config.log_append_time:
         assign_append_time(batch, now_ms)
         header = decode_header(batch)
         ack.append_time_ms = now_ms
     try:
-        ack.base_offset = log.append(batch, header.last_delta, header.max_timestamp, now_ms)
+        if header.is_transactional:
+            end_stale(log, header, now_ms)
+            ack.base_offset = append_transactional(log, batch, header, now_ms)
+        else:
+            ack.base_offset = log.append(batch, header.last_delta, header.max_timestamp, now_ms)
     except StorageError as error:
         log.producers.miss(header.producer_id, header.producer_epoch, header.base_sequence)
         partition.fail_staged()
         return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-    if header.producer_id >= 0:
-        log.producers.admit(
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            header.record_count,
-            ack.base_offset,
-            now_ms,
-        )
+    if header.is_transactional and entry is not None:
+        entry.enter((topic.topic_id, ack.index), ack)
+    elif header.producer_id >= 0:
+        log.producers.admit(*header[9:13], ack.base_offset, now_ms)
     ack.start_offset = log.start_offset
     pending.wait_for(partition, ack)
     node.dirty[partition] = None
     return None
+
+
+def _batch_refusal(
+    topic: Topic, batch: memoryview, header: BatchHeader, entry: Entry | None, now_ms: int
+) -> tuple[ErrorCode, str] | None:
+    """Why this batch is not stored, whatever the partition holds."""
+    limit = topic.config.max_message_bytes
+    if header.is_transactional and entry is None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
+    if len(batch) > limit:
+        return ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed"
+    return refusal(batch, header) or _time_refusal(topic, header, now_ms)
 
 
 def _time_refusal(topic: Topic, header: BatchHeader, now_ms: int) -> tuple[ErrorCode, str] | None:

@@ -39,7 +39,7 @@ class Store:
         self.catalog = catalog
         self.open: dict[tuple[bytes, int], Partition] = {}
         self._failed: dict[tuple[bytes, int], _Failed] = {}
-        self.on_opened: Callable[[Partition], None] = lambda _: None
+        self.on_opened: Callable[[Partition, Topic, int, int], None] = lambda *_: None
         self.on_trouble: Callable[[str, str, str], None] = lambda *_: None
         self._untrimmed: list[tuple[Topic, int]] = []
 
@@ -64,7 +64,7 @@ class Store:
         partition = Partition(name, log)
         self.advance(partition, topic.starts.get(index, 0))
         self.open[key] = partition
-        self.on_opened(partition)
+        self.on_opened(partition, topic, index, now_ms)
         return partition
 
     @property

@@ -6,6 +6,7 @@ from uuid import UUID
 
 META_FOLDER = "meta"
 GROUPS_FOLDER = "groups"
+TRANSACTIONS_FOLDER = "transactions"
 TOPICS_FOLDER = "topics"
 LOG, INDEX, PRODUCERS, TORN = ".log", ".index", ".producers", ".torn"
 WITNESS = "durable"

@@ -255,6 +255,12 @@ class Log:
             # One at a time: a power cut must never leave a hole between segments.
             self._sync_now(folder=True)
 
+    def prove_start(self) -> None:
+        """Make it durable that nothing was ever written: a tail torn by the first group must not pass for damage."""
+        self._write_witness(self._witness.reserved)
+        self._sync_now(self.witness_file, folder=True)
+        self.witness_dirty = self.folder_dirty = False
+
     def _move_witness_on(self) -> None:
         """A witness that points into a removed segment proves nothing: make a newer one durable first."""
         if self._proven_segment < self.segments[1].base_offset:

@@ -8,6 +8,8 @@ from penstock.log.point import Point
 from penstock.records.batch import BatchHeader
 from penstock.records.marker import Marker, encode_marker
 
+COORDINATOR_EPOCH = 0  # one node coordinates for ever
+
 
 def append_transactional(log: Log, batch: memoryview | bytearray, header: BatchHeader, now_ms: int) -> int:
     """Stage a checked batch of a transaction and say its offset, like Log.append."""
@@ -16,15 +18,25 @@ def append_transactional(log: Log, batch: memoryview | bytearray, header: BatchH
     return base
 
 
-def append_marker(log: Log, producer_id: int, epoch: int, is_commit: bool, coordinator_epoch: int, now_ms: int) -> int:
+def append_marker(log: Log, producer_id: int, epoch: int, is_commit: bool, now_ms: int) -> int:
     """Stage the end of a producer's transaction and say its offset, like Log.append."""
     producer = log.producers.get(producer_id)
     first = producer.first_offset if producer is not None else -1
     stable = log.transactions.stable_after(first, log.next_offset + 1)
-    marker = Marker(is_commit, coordinator_epoch, *((-1, -1) if is_commit else (first, stable)))
+    marker = Marker(is_commit, COORDINATOR_EPOCH, *((-1, -1) if is_commit else (first, stable)))
     base = log.append(encode_marker(producer_id, epoch, marker, now_ms), 0, now_ms, now_ms)
     replay_marker(log, producer_id, epoch, marker, base, now_ms)
     return base
+
+
+def end_stale(log: Log, header: BatchHeader, now_ms: int) -> None:
+    """Abort what a producer left open here under an older epoch, before the first batch of a newer one enters.
+
+    The coordinator has ended that transaction and never heard of this partition: nothing in it was acknowledged.
+    """
+    producer = log.producers.get(header.producer_id)
+    if producer is not None and producer.first_offset >= 0 and producer.epoch < header.producer_epoch:
+        append_marker(log, header.producer_id, producer.epoch, False, now_ms)
 
 
 def replay_batch(log: Log, header: BatchHeader, point: Point, now_ms: int) -> None:

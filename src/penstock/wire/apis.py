@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from penstock.wire.message import Message
+from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from penstock.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -15,6 +17,9 @@ from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from penstock.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from penstock.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -27,6 +32,7 @@ from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from penstock.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from penstock.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -37,6 +43,8 @@ from penstock.wire.messages.offset_for_leader_epoch import (
 )
 from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from penstock.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from penstock.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 
 class ApiKey(IntEnum):
@@ -61,12 +69,20 @@ class ApiKey(IntEnum):
     DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     CREATE_PARTITIONS = 37
     DELETE_GROUPS = 42
     INCREMENTAL_ALTER_CONFIGS = 44
     OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +130,19 @@ _TABLE = (
     # Kafka 4.3 marks version 6 (two-phase commit) unstable and does not offer it.
     _api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, InitProducerIdResponse, max_version=5),
     _api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
+    _api(ApiKey.ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
+    _api(ApiKey.ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    _api(ApiKey.END_TXN, EndTxnRequest, EndTxnResponse),
+    _api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, WriteTxnMarkersResponse),
+    _api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     _api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, DescribeConfigsResponse),
     _api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, CreatePartitionsResponse),
     _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     _api(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest, DescribeClusterResponse),
+    _api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, DescribeProducersResponse),
+    _api(ApiKey.DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest, DescribeTransactionsResponse),
+    # Version 2 brings a pattern: a stranger's regular expression has no place in an event loop.
+    _api(ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest, ListTransactionsResponse, max_version=1),
 )
 
 APIS: dict[int, Api] = {int(api.key): api for api in _TABLE}

@@ -62,11 +62,28 @@ class OffsetsForgotten(msgspec.Struct, frozen=True, tag="forgotten"):
     partitions: tuple[tuple[UUID, int], ...]
 
 
+class OffsetsHeld(msgspec.Struct, frozen=True, tag="held"):
+    """Positions that become true with a transaction of this producer, which has this epoch."""
+
+    producer_id: int
+    epoch: int
+    group_id: str
+    positions: tuple[Position, ...]
+
+
+class OffsetsReleased(msgspec.Struct, frozen=True, tag="released"):
+    """The transaction has ended, and so has every earlier one of this producer."""
+
+    producer_id: int
+    epoch: int
+    is_commit: bool
+
+
 class Restarted(msgspec.Struct, frozen=True, tag="snapshot"):
     """All groups follow in this batch: forget what was before."""
 
 
-Change = GroupStored | GroupGone | OffsetsCommitted | OffsetsForgotten | Restarted
+Change = GroupStored | GroupGone | OffsetsCommitted | OffsetsForgotten | OffsetsHeld | OffsetsReleased | Restarted
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Change] = msgspec.json.Decoder(Change)

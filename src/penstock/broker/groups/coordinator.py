@@ -7,7 +7,15 @@ from uuid import UUID
 
 from penstock.broker.catalog import Catalog
 from penstock.broker.groups.alarms import Alarm, Alarms
-from penstock.broker.groups.changes import Change, GroupGone, OffsetsCommitted, OffsetsForgotten, Position
+from penstock.broker.groups.changes import (
+    Change,
+    GroupGone,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    OffsetsHeld,
+    OffsetsReleased,
+    Position,
+)
 from penstock.broker.groups.expiry import plan_forgotten
 from penstock.broker.groups.group import Group, State, Tally, restored_group
 from penstock.broker.groups.joining import Joiner, join
@@ -37,8 +45,9 @@ class Coordinator:
         self._catalog = catalog
         self._new_id = new_id
         self.groups: dict[str, Group] = {}
+        self.on_ended: Callable[[str], None] = lambda _: None  # one of its name begins anew
         self.tally = Tally()
-        for group_id in {**self.table.groups, **self.table.positions}:
+        for group_id in {**self.table.groups, **self.table.positions, **self.table.holders}:
             self._restore(group_id, now_ms)
         self._sweep_alarm = Alarm(self._sweep)
         self._unswept: list[str] = []
@@ -142,8 +151,35 @@ class Coordinator:
             listen_for(self, group, group.members[member_id], now_ms)
         return code
 
+    def refuse_hold(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int
+    ) -> ErrorCode:
+        """Why positions of this group are not taken into a transaction, or NONE; then the group is there."""
+        if group_id not in self.groups and generation >= 0:
+            return ErrorCode.ILLEGAL_GENERATION
+        group = self._make(group_id, now_ms)
+        if group is None:
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if generation < 0 and not member_id and instance_id is None:
+            return ErrorCode.NONE  # the producer says nothing of who consumed: before KIP-447 it could not
+        code = group.refuse_commit(member_id, instance_id, generation)
+        return ErrorCode.NONE if code is ErrorCode.REBALANCE_IN_PROGRESS else code
+
     def commit(self, group_id: str, positions: list[Position], finish: Finish, now_ms: int) -> None:
         """Keep positions; `finish` is told when they are durable."""
+        self._keep(group_id, OffsetsCommitted(group_id, tuple(positions)), finish, now_ms)
+
+    def hold(
+        self, group_id: str, producer_id: int, epoch: int, positions: list[Position], finish: Finish, now_ms: int
+    ) -> None:
+        """Keep positions that become true with a transaction; `finish` is told when they are durable."""
+        self._keep(group_id, OffsetsHeld(producer_id, epoch, group_id, tuple(positions)), finish, now_ms)
+
+    def release(self, producer_id: int, epoch: int, is_commit: bool, finish: Finish, now_ms: int) -> None:
+        """A transaction has ended: what was held with it is true, or forgotten."""
+        self._write([OffsetsReleased(producer_id, epoch, is_commit)], finish, now_ms)
+
+    def _keep(self, group_id: str, change: Change, finish: Finish, now_ms: int) -> None:
         group = self.groups[group_id]
         group.commits += 1
 
@@ -151,7 +187,7 @@ class Coordinator:
             group.commits -= 1
             finish(code)
 
-        self._write([OffsetsCommitted(group_id, tuple(positions))], finish_one, now_ms)
+        self._write([change], finish_one, now_ms)
 
     def forget(self, group_id: str, partitions: list[tuple[UUID, int]], finish: Finish, now_ms: int) -> None:
         self._write([OffsetsForgotten(group_id, tuple(partitions))] if partitions else [], finish, now_ms)
@@ -187,6 +223,7 @@ class Coordinator:
         return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
     def _bury(self, group: Group) -> None:
+        self.on_ended(group.group_id)
         group.state = State.DEAD
         for member_id in list(group.pending):
             group.take_id(member_id)
@@ -208,7 +245,7 @@ class Coordinator:
         self.alarms.set(self._sweep_alarm, now_ms + pause_ms)
 
     def _sweep_one(self, group: Group, now_ms: int) -> None:
-        if group.commits:
+        if group.commits or self.table.is_held(group.group_id):
             return  # what is on its way to the disk is not in the table, and must not be forgotten with it
         positions = self.table.positions.get(group.group_id, {})
         gone = plan_forgotten(group, positions, self._catalog, now_ms, self.config.offsets_retention_ms)

@@ -11,6 +11,8 @@ from penstock.broker.groups.changes import (
     GroupStored,
     OffsetsCommitted,
     OffsetsForgotten,
+    OffsetsHeld,
+    OffsetsReleased,
     Position,
     Restarted,
     StoredMember,
@@ -30,6 +32,8 @@ class GroupTable:
     def _clear(self) -> None:
         self.groups: dict[str, GroupStored] = {}
         self.positions: dict[str, Positions] = {}
+        self.held: dict[int, list[OffsetsHeld]] = {}  # by producer, until its transaction ends
+        self.holders: dict[str, dict[int, None]] = {}  # producers by group
         self.bytes = 0
 
     def __contains__(self, group_id: str) -> bool:
@@ -39,15 +43,33 @@ class GroupTable:
         positions = self.positions.get(group_id)
         return None if positions is None else positions.get((topic_id, partition))
 
+    def is_held(self, group_id: str) -> bool:
+        """Whether a transaction may still change this group's positions."""
+        return group_id in self.holders
+
+    def is_unstable(self, group_id: str, topic_id: UUID, partition: int) -> bool:
+        """Whether a transaction may still change this position."""
+        return any(
+            (position.topic_id, position.partition) == (topic_id, partition)
+            for producer_id in self.holders.get(group_id, ())
+            for held in self.held[producer_id]
+            if held.group_id == group_id
+            for position in held.positions
+        )
+
     def replay_(self, change: Change) -> None:
         """Make a durable change true."""
         match change:
             case OffsetsCommitted(group_id=group_id, positions=committed):
-                positions = self.positions.setdefault(group_id, {})
-                for position in committed:
-                    self._forget(positions, (position.topic_id, position.partition))
-                    positions[position.topic_id, position.partition] = position
-                    self.bytes += _size(position)
+                self._commit(group_id, committed)
+            case OffsetsHeld(producer_id=producer_id):
+                self._set_held(producer_id, [*self.held.get(producer_id, ()), change])
+            case OffsetsReleased(producer_id=producer_id, epoch=epoch, is_commit=is_commit):
+                ended = [held for held in self.held.get(producer_id, ()) if held.epoch <= epoch]
+                self._set_held(producer_id, [held for held in self.held.get(producer_id, ()) if held.epoch > epoch])
+                for held in ended:
+                    if is_commit and held.epoch == epoch:
+                        self._commit(held.group_id, held.positions)
             case OffsetsForgotten(group_id=group_id, partitions=partitions):
                 positions = self.positions.get(group_id, {})
                 for key in partitions:
@@ -62,8 +84,29 @@ class GroupTable:
                 self._drop(group_id)
                 positions = self.positions.pop(group_id, {})
                 self.bytes -= sum(map(_size, positions.values()))
+                for producer_id in list(self.holders.get(group_id, ())):
+                    self._set_held(producer_id, [h for h in self.held[producer_id] if h.group_id != group_id])
             case Restarted():
                 self._clear()
+
+    def _commit(self, group_id: str, committed: tuple[Position, ...]) -> None:
+        positions = self.positions.setdefault(group_id, {})
+        for position in committed:
+            self._forget(positions, (position.topic_id, position.partition))
+            positions[position.topic_id, position.partition] = position
+            self.bytes += _size(position)
+
+    def _set_held(self, producer_id: int, now: list[OffsetsHeld]) -> None:
+        for held in self.held.pop(producer_id, ()):
+            self.bytes -= sum(map(_size, held.positions))
+            self.holders.get(held.group_id, {}).pop(producer_id, None)
+            if not self.holders.get(held.group_id, True):
+                del self.holders[held.group_id]
+        for held in now:
+            self.bytes += sum(map(_size, held.positions))
+            self.holders.setdefault(held.group_id, {})[producer_id] = None
+        if now:
+            self.held[producer_id] = now
 
     def _forget(self, positions: Positions, key: tuple[UUID, int]) -> None:
         gone = positions.pop(key, None)
@@ -81,6 +124,8 @@ class GroupTable:
         yield from self.groups.values()
         for group_id, positions in self.positions.items():
             yield OffsetsCommitted(group_id, tuple(positions.values()))
+        for held in self.held.values():
+            yield from held
 
 
 def _size(position: Position) -> int:

@@ -1,0 +1,1 @@
+"""Transactions: who may write under which name, what belongs together, how it ends."""

@@ -1,0 +1,72 @@
+"""Tell every partition and group of a transaction how it ended; what knows already is left alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.journal import Finish
+from penstock.broker.partition import Partition, Waiter
+from penstock.broker.transactions.changes import Transaction
+from penstock.errors import ErrorCode, StorageError
+from penstock.log.transactional import append_marker
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+
+class _Telling:
+    """Counts those that are not told yet; `finish` is told when all are, or have failed."""
+
+    def __init__(self, finish: Finish) -> None:
+        self._finish = finish
+        self._missing = 1  # the caller, until it has begun with all of them
+        self._code = ErrorCode.NONE
+
+    def begin(self) -> None:
+        self._missing += 1
+
+    def done(self, code: ErrorCode) -> None:
+        self._code = self._code or code
+        self._missing -= 1
+        if not self._missing:
+            self._finish(self._code)
+
+
+def end_everywhere(node: Node, ending: Transaction, finish: Finish, now_ms: int) -> None:
+    """Write the markers of a transaction whose end is decided; `finish` hears when all of them are durable."""
+    telling = _Telling(finish)
+    for topic_id, index in ending.partitions:
+        topic = node.catalog.by_id(topic_id)
+        partition = node.partition(topic, index, now_ms) if topic is not None else None
+        if partition is None or partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue  # deleted, and with it what it held
+        telling.begin()
+        if isinstance(partition, Partition):
+            end_in(node, partition, ending.producer_id, ending.epoch, ending.state.is_commit, telling, now_ms)
+        else:
+            telling.done(partition)
+    if ending.groups or ending.producer_id in node.groups.table.held:
+        telling.begin()
+        node.groups.release(ending.producer_id, ending.begun_epoch, ending.state.is_commit, telling.done, now_ms)
+    telling.done(ErrorCode.NONE)
+
+
+def end_in(
+    node: Node, partition: Partition, producer_id: int, epoch: int, is_commit: bool, waiter: Waiter, now_ms: int
+) -> None:
+    """Write the marker if the producer has a transaction open here; `waiter` hears when it is durable."""
+    log = partition.log
+    producer = log.producers.get(producer_id)
+    if log.stopped is not None:
+        waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
+    elif producer is None or producer.first_offset < 0 or producer.epoch > epoch:
+        waiter.done(ErrorCode.NONE)
+    else:
+        try:
+            append_marker(log, producer_id, epoch, is_commit, now_ms)
+        except StorageError:
+            partition.fail_staged()
+            waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
+            return
+        partition.when_durable(waiter)
+        node.dirty[partition] = None

@@ -1,0 +1,47 @@
+"""Make a partition that was opened, and the coordinator, agree on which transactions are open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.partition import Partition
+from penstock.broker.transactions.changes import PartitionKey
+from penstock.broker.transactions.ending import end_in
+from penstock.broker.transactions.rules import BY_EPOCH
+from penstock.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from penstock.broker.node import Node
+
+
+class _Nobody:
+    """Waits for nothing: what fails is found again when the partition is opened the next time."""
+
+    def done(self, code: ErrorCode) -> None: ...
+
+
+def agree_on(node: Node, partition: Partition, key: PartitionKey, now_ms: int) -> None:
+    """Records may be durable while it is not that their partition is in the transaction: add it, or abort them."""
+    log = partition.log
+    for offset in list(log.transactions.open):
+        producer_id = next(pid for pid, known in log.producers.known.items() if known.first_offset == offset)
+        epoch = log.producers.known[producer_id].epoch
+        known = node.transactions.of_producer(producer_id)
+        if known is not None and key in known.partitions:
+            continue
+        if known is None or known.epoch != epoch or known.state.is_ending or log.config.in_memory:
+            node.note("warning", "transaction aborted in one partition", partition=partition.name, producer=producer_id)
+            end_in(node, partition, producer_id, epoch, False, _Nobody(), now_ms)
+        else:
+            node.transactions.add(known.transactional_id, [key], (), BY_EPOCH, lambda _: None, now_ms)
+
+
+def agree_on_held(node: Node, now_ms: int) -> None:
+    """The same for positions of groups, after a start."""
+    for producer_id, all_held in list(node.groups.table.held.items()):
+        known = node.transactions.of_producer(producer_id)
+        for held in all_held:
+            if known is None or held.epoch != (known.begun_epoch if known.state.is_ending else known.epoch):
+                node.groups.release(producer_id, held.epoch, False, lambda _: None, now_ms)
+            elif not known.state.is_ending and held.group_id not in known.groups:
+                node.transactions.add(known.transactional_id, (), [held.group_id], BY_EPOCH, lambda _: None, now_ms)
