@@ -55,6 +55,11 @@ class LineStream:
         return self.tally.answer(cut)
 
     async def _store(self, scope: Scope, lines: list[Line]) -> None:
+        if self.tally.unstored:
+            # The rest is read, since most clients send all before they listen, but not tried.
+            for number, _ in lines:
+                self.tally.miss(number, "not tried, the queue is away")
+            return
         events, numbers = self._admit(lines)
         if not events:
             return

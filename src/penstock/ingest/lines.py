@@ -79,7 +79,7 @@ class Tally:
     def miss(self, line: int, reason: str) -> None:
         """This line was not acknowledged: it may or may not be stored."""
         self.unstored += 1
-        self._tell(line, f"not acknowledged in time ({reason}): may or may not be stored")
+        self._tell(line, f"not acknowledged: {reason}")
 
     def _tell(self, line: int, reason: str) -> None:
         if len(self._faults) < FAULTS_MAX:
@@ -100,6 +100,6 @@ class Tally:
         if cut:
             status, body["error"] = 408, cut
         if self.unstored:
-            status, body["error"] = 503, "the queue did not acknowledge all lines in time"
+            status, body["error"] = 503, "the queue did not acknowledge all lines in time: send them again"
         headers = ((b"connection", b"close"),) if cut else ()
         return Answer(status, msgspec.json.encode(body), (*headers, retry_after()) if status == 503 else headers)
