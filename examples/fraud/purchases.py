@@ -10,7 +10,8 @@ from typing import Any
 COUNTRIES = ("NL", "DE", "BE", "FR", "GB", "ES", "IT", "PL", "US")
 CARDS = 200
 ABROAD_SHARE = 0.06
-THIEF_SHARE = 0.01  # a stolen card is used again and again, for much
+THIEF_SHARE = 0.02  # a stolen card is used again and again, for much
+THEFT_SHARE = 0.1
 LARGE_SHARE = 0.005  # a car, a kitchen, or a mistake
 LATE_SHARE = 0.05  # a terminal was offline for some minutes
 REPEAT_SHARE = 0.04  # a terminal heard no answer and sends again
@@ -32,7 +33,7 @@ def purchases(seed: int, begin: datetime, per_second: float) -> Iterator[dict[st
             continue
         if chance.random() < THIEF_SHARE:
             stolen = [*stolen[-2:], chance.choice(cards)]
-        is_theft = bool(stolen) and chance.random() < 0.05
+        is_theft = bool(stolen) and chance.random() < THEFT_SHARE
         card = chance.choice(stolen) if is_theft else chance.choice(cards)
         abroad = is_theft or chance.random() < ABROAD_SHARE
         late = timedelta(seconds=chance.uniform(30, LATE_MAX_S)) if chance.random() < LATE_SHARE else timedelta()

@@ -1,5 +1,5 @@
 // The live page: one delivery by EventSource, its numbers, its latency, its newest results.
-const ROWS = 25, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000;
+const ROWS = 20, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000;
 const MOODS = { approved: "good", ok: "good", declined: "bad", rejected: "bad", failed: "bad" };
 const at = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
@@ -63,10 +63,10 @@ function draw() {
   const recent = dots.filter((dot) => now - dot.at < 10_000);
   at("rate").textContent = (recent.length / 10).toFixed(1);
   const times = dots.map((dot) => dot.ms).filter((ms) => ms !== null).sort((a, b) => a - b);
-  const part = (share) => times.length ? times[Math.min(times.length - 1, Math.floor(times.length * share))] : "–";
-  at("median").textContent = part(0.5);
-  at("tail").textContent = part(0.99);
-  drawChart(now, times.length ? part(0.5) : null);
+  const part = (share) => times.length ? times[Math.min(times.length - 1, Math.floor(times.length * share))] : null;
+  at("median").textContent = part(0.5)?.toLocaleString("en") ?? "–";
+  at("tail").textContent = part(0.99)?.toLocaleString("en") ?? "–";
+  drawChart(now, part(0.5));
   if (dirty) drawRows(now);
   dirty = false;
 }
