@@ -14,6 +14,7 @@ from penstock.cli.client import broker_option, reach, reason
 from penstock.cli.damage import DAMAGED, next_readable
 from penstock.cli.output import json_option, print_json
 from penstock.cli.records_text import SHOWN, Shown, as_json, as_line
+from penstock.cli.sharing import Sharer
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
@@ -35,6 +36,12 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
     help="beginning, end, an offset (-5: the last five), or a time (ISO 8601).",
 )
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Read this partition only.")
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="Share the records with the other members of this group, and go on where it was; then --from says where a "
+    "group without a position begins: beginning or end.",
+)
 @click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")
 @click.option("--until-end", is_flag=True, help="Stop at what was the end when the command began.")
 @click.option("--show", default="", metavar="NAMES", help=f"Also print these, with commas: {', '.join(SHOWN)}.")
@@ -47,6 +54,7 @@ def command(
     topic: str,
     begin: str,
     partition: int | None,
+    group: str | None,
     records_max: int | None,
     until_end: bool,
     show: str,
@@ -66,11 +74,14 @@ def command(
     shown = _columns(show)
     if shown and as_json:
         raise click.UsageError("--json prints whole records: leave out --show")
+    if group is not None and (partition is not None or where not in (BEGINNING, END)):
+        raise click.UsageError("with --group there is no --partition, and --from is beginning or end")
     settings = reach(broker) | {
-        "group.id": "penstock-consume",  # the library wants one; partitions are assigned, nothing is committed
+        # The library wants a group; without one of its own, partitions are assigned and nothing is committed.
+        "group.id": "penstock-consume" if group is None else group,
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        "auto.offset.reset": "error",
+        "auto.offset.reset": "error" if group is None else ("earliest" if where == BEGINNING else "latest"),
         "error_cb": _tell_outage,
     }
     from confluent_kafka import Consumer
@@ -80,6 +91,12 @@ def command(
     skipped: list[Range] = []
     on_damage = partial(_skip, settings, topic, skipped) if skip_damaged else partial(_give_up, topic)
     try:
+        if group is not None:
+            if not topic.startswith("^"):  # else it is a pattern, and may fit nothing yet
+                partitions_of(consumer, topic, None)
+            for message in Sharer(consumer, topic, _WAIT_S).records(until_end, stop, records_max, on_damage):
+                _print(_shown(message), shown, as_json)
+            return 1 if skipped else 0
         parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)
         for record in _records(consumer, topic, parts, until_end, stop, records_max, on_damage):
             _print(record, shown, as_json)

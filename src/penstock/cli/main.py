@@ -21,6 +21,7 @@ COMMANDS = {
     "topics": "List, create, describe, alter and delete topics.",
     "produce": "Write records to a topic, one a line.",
     "consume": "Print the records of a topic.",
+    "groups": "List, describe, reset and delete consumer groups.",
     "tap": "Watch topics live in the terminal.",
     "queries": "Show what each continuous query does.",
     "doctor": "Check this machine, or stored data for damage.",

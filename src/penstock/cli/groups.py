@@ -1,0 +1,148 @@
+"""`penstock groups`: list, describe, reset and delete consumer groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
+from penstock.cli.output import count, json_option, print_facts, print_json, print_table
+from penstock.cli.standing import describe_group, group_answer, no_group, positions, standings
+from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
+from penstock.errors import PenstockError
+
+_SAME = {"earliest": BEGINNING, "latest": END}
+_COLUMNS = ("topic", "partition", "committed", "end", "lag", "member")
+names_argument = click.argument("names", nargs=-1, required=True, metavar="GROUP...")
+
+
+@click.group("groups")
+def command() -> None:
+    """List, describe, reset and delete consumer groups."""
+
+
+@command.command("list")
+@broker_option
+@json_option
+def list_groups(broker: str, as_json: bool) -> None:
+    """List the groups."""
+    client = admin(broker)  # the answer does not come to a client that is gone
+    found = client.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result(ANSWER_TIMEOUT_S)
+    if found.errors:
+        raise PenstockError(f"the broker did not list its groups: {found.errors[0]}")
+    rows = sorted((group.group_id, _word(group.state), _word(group.type)) for group in found.valid)
+    if as_json:
+        print_json([{"group": name, "state": state, "type": kind} for name, state, kind in rows])
+    elif rows:
+        print_table(("GROUP", "STATE", "TYPE"), rows)
+
+
+def _word(value: Any) -> str:
+    return str(value.name).lower().replace("_", " ")
+
+
+@command.command("describe")
+@names_argument
+@broker_option
+@json_option
+def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
+    """Show members, positions, and how many records each partition has in front of the group."""
+    client = admin(broker)
+    described = [_described(client, name) for name in names]
+    if as_json:
+        print_json(described)
+        return
+    for number, group in enumerate(described):
+        if number:
+            click.echo()
+        facts = [("group", group["group"]), ("state", group["state"]), ("assignor", group["assignor"])]
+        lag = sum(part["lag"] or 0 for part in group["partitions"])
+        print_facts([*facts, ("members", len(group["members"])), ("lag", lag)])
+        rows = [["-" if part[column] is None else part[column] for column in _COLUMNS] for part in group["partitions"]]
+        if rows:
+            print_table([column.upper() for column in _COLUMNS], rows)
+
+
+def _described(client: Any, name: str) -> dict[str, Any]:
+    found = describe_group(client, name)
+    parts = standings(client, name, found.members)
+    return {
+        "group": name,
+        "state": _word(found.state),
+        "assignor": found.partition_assignor or "",
+        "members": [
+            {"id": m.member_id, "client": m.client_id, "host": m.host, "instance": m.group_instance_id}
+            for m in found.members
+        ],
+        "partitions": [{**part._asdict(), "lag": part.lag} for part in parts],
+    }
+
+
+@command.command("reset")
+@click.argument("group")
+@click.option(
+    "--to", "where", required=True, metavar="WHERE",
+    help="earliest, latest, an offset (-5: the last five), or a time (ISO 8601).",
+)  # fmt: skip
+@click.option("--topic", metavar="NAME", help="In this topic only; default: all that the group has positions in.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic only.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@broker_option
+def reset(group: str, where: str, topic: str | None, partition: int | None, dry_run: bool, broker: str) -> None:
+    """Move the positions of GROUP, which must have no members; what it reads next begins there."""
+    try:
+        begin = parse_from(_SAME.get(where, where))
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong), param_hint="--to") from None
+    if partition is not None and topic is None:
+        raise click.UsageError("--partition needs --topic")
+    client = admin(broker)
+    before = positions(client, group)
+    topics = [topic] if topic is not None else sorted({name for name, _ in before})
+    if not topics:
+        raise no_group(group)
+    after = _plan(broker, topics, partition, begin)
+    if not dry_run:
+        _move(client, group, after)
+    rows = [
+        (name, part.partition, before.get((name, part.partition), "-"), part.start)
+        for name, parts in after.items()
+        for part in parts
+    ]
+    print_table(("TOPIC", "PARTITION", "FROM", "TO"), rows)
+
+
+def _plan(broker: str, topics: list[str], partition: int | None, begin: Any) -> dict[str, list[Range]]:
+    from confluent_kafka import Consumer
+
+    consumer = Consumer(reach(broker) | {"group.id": "penstock-groups", "enable.auto.commit": False})
+    try:
+        return {name: ranges(consumer, name, partitions_of(consumer, name, partition), begin) for name in topics}
+    finally:
+        consumer.close()
+
+
+def _move(client: Any, group: str, after: dict[str, list[Range]]) -> None:
+    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+    places = [TopicPartition(name, part.partition, part.start) for name, parts in after.items() for part in parts]
+    request = ConsumerGroupTopicPartitions(group, places)
+    moved = group_answer(client.alter_consumer_group_offsets([request])[group], group)
+    refused = [place.error for place in moved.topic_partitions if place.error is not None]
+    if refused:
+        raise PenstockError(f"{group}: {refused[0].str()}: if it has members, stop them first")
+
+
+@command.command("delete")
+@names_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@broker_option
+def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
+    """Forget groups with their positions; they must have no members."""
+    client = admin(broker)
+    if not yes:
+        click.confirm(f"Forget the positions of {', '.join(names)}?", abort=True, err=True)
+    for name, future in client.delete_consumer_groups(list(names)).items():
+        group_answer(future, name)
+    click.echo(f"deleted {count(len(names), 'group')}")

@@ -1,0 +1,114 @@
+"""How far a group has come: positions, lag, and who reads what."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.cli.client import ANSWER_TIMEOUT_S, RefusedError, admin_module, reason
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+_NOT_FOUND = ("GROUP_ID_NOT_FOUND",)
+
+
+class Standing(NamedTuple):
+    """A partition as a group sees it; `committed` is None where it has no position."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    start: int
+    end: int
+    member: str
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are there and not yet read; what retention took is not waited for."""
+        return None if self.committed is None else max(0, self.end - max(self.committed, self.start))
+
+
+def group_answer(future: Future[Any], group: str) -> Any:
+    """What the broker answered about `group`; an error in our words."""
+    from confluent_kafka import KafkaException
+
+    try:
+        return future.result(ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        code = error.args[0].name()
+        if code in _NOT_FOUND:
+            raise no_group(group) from None
+        if code in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"):
+            raise RefusedError(
+                f"{group} has members: stop them first, 'penstock groups describe {group}' names them", code
+            ) from None
+        raise RefusedError(f"{group}: {reason(error)}", code) from None
+    except TimeoutError:
+        raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
+
+
+def no_group(name: str) -> PenstockError:
+    return PenstockError(f"there is no group {name}: 'penstock groups list' shows what there is")
+
+
+def describe_group(client: AdminClient, name: str) -> Any:
+    """The group as the client library describes it; PenstockError if there is none."""
+    found = group_answer(client.describe_consumer_groups([name])[name], name)
+    if found.state.name == "DEAD":
+        raise no_group(name)
+    return found
+
+
+def positions(client: AdminClient, name: str) -> dict[tuple[str, int], int]:
+    """Every committed position of a group."""
+    from confluent_kafka import ConsumerGroupTopicPartitions
+
+    found = group_answer(client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])[name], name)
+    return {(place.topic, place.partition): place.offset for place in found.topic_partitions if place.offset >= 0}
+
+
+def standings(client: AdminClient, name: str, members: list[Any]) -> list[Standing]:
+    """Every partition that the group has a position in, or that one of its members reads."""
+    owners = {
+        (place.topic, place.partition): member.client_id or member.member_id
+        for member in members
+        for place in (member.assignment.topic_partitions if member.assignment else ())
+    }
+    committed = positions(client, name)
+    places = sorted(committed.keys() | owners.keys())
+    bounds = _bounds(client, places)
+    return [
+        Standing(*place, committed.get(place), *bounds[place], owners.get(place, ""))
+        for place in places
+        if place in bounds
+    ]
+
+
+def _bounds(client: AdminClient, places: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    """Start and end of partitions; those of topics that are gone are left out."""
+    from confluent_kafka import KafkaException, TopicPartition
+
+    if not places:
+        return {}
+    kind = admin_module().OffsetSpec
+    asked = [TopicPartition(*place) for place in places]
+    starts = client.list_offsets({place: kind.earliest() for place in asked})
+    ends = client.list_offsets({place: kind.latest() for place in asked})
+    found = {}
+    for place in asked:
+        try:
+            start, end = (_offset(answers, place) for answers in (starts, ends))
+        except KafkaException as error:
+            if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                continue
+            raise
+        found[place.topic, place.partition] = (start, end)
+    return found
+
+
+def _offset(answers: dict[TopicPartition, Future[Any]], place: TopicPartition) -> int:
+    offset: int = answers[place].result(ANSWER_TIMEOUT_S).offset
+    return offset

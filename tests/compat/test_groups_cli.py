@@ -1,0 +1,122 @@
+"""`penstock groups` and `penstock consume --group`, against our broker and against Apache Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asking.commands import fine, refused, run_penstock
+from asking.members import ConfluentMember, poll_until, write
+
+Penstock = Callable[..., Any]
+
+
+@pytest.fixture
+def penstock(broker_address: str) -> Penstock:
+    """penstock(*args) runs a command to its end."""
+    return lambda *args, **given: run_penstock(broker_address, *args, **given)
+
+
+def consumed(penstock: Penstock, topic: str, *args: str) -> list[str]:
+    lines = fine(penstock("consume", topic, "--group", topic, "--json", *args)).splitlines()
+    return sorted(json.loads(line)["value"] for line in lines)
+
+
+def described(penstock: Penstock, group: str) -> Any:
+    (told,) = json.loads(fine(penstock("groups", "describe", group, "--json")))
+    return told
+
+
+def lags(penstock: Penstock, group: str) -> list[int]:
+    return [part["lag"] for part in described(penstock, group)["partitions"]]
+
+
+def test_a_group_reads_on_where_it_was(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """Each run shows what the runs before did not; the lag says what is left."""
+    fine(penstock("topics", "create", topic, "--partitions", "2"))
+    write(broker_address, topic, [f"v{number}" for number in range(10)], partition=0)
+    write(broker_address, topic, [f"w{number}" for number in range(5)], partition=1)
+    first = consumed(penstock, topic, "--max", "6")
+    assert sum(lag for lag in lags(penstock, topic) if lag is not None) <= 9
+    rest = consumed(penstock, topic, "--until-end")
+    assert sorted(first + rest) == sorted([f"v{n}" for n in range(10)] + [f"w{n}" for n in range(5)])
+    assert lags(penstock, topic) == [0, 0]
+    write(broker_address, topic, ["late"], partition=1)
+    assert lags(penstock, topic) == [0, 1]
+    assert consumed(penstock, topic, "--max", "1") == ["late"]
+
+
+def test_groups_are_listed_and_described(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """With state, members, and who reads which partition."""
+    fine(penstock("topics", "create", topic, "--partitions", "2"))
+    write(broker_address, topic, ["one", "two"], partition=0)
+    member = ConfluentMember(broker_address, topic, [topic], client_id="reader")
+    try:
+        poll_until([member], lambda found: len(found) >= 2)
+        member.commit()
+        told = described(penstock, topic)
+        assert (told["state"], told["assignor"], len(told["members"])) == ("stable", "range", 1)
+        rows = [(part["partition"], part["committed"], part["end"], part["lag"]) for part in told["partitions"]]
+        assert rows == [(0, 2, 2, 0), (1, None, 0, None)]
+        assert {part["member"] for part in told["partitions"]} == {"reader"}
+        assert "reader" in fine(penstock("groups", "describe", topic))
+        assert "has members" in refused(penstock("groups", "delete", topic, "--yes"))
+        assert "members" in refused(penstock("groups", "reset", topic, "--to", "earliest"))
+    finally:
+        member.close()
+    listed = json.loads(fine(penstock("groups", "list", "--json")))
+    assert {"group": topic, "state": "empty", "type": "classic"} in listed
+    assert topic in fine(penstock("groups", "list"))
+
+
+def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """To both ends, an offset, the last few, a time; a trial changes nothing."""
+    fine(penstock("topics", "create", topic))
+    write(broker_address, topic, [f"v{number}" for number in range(10)])
+    consumed(penstock, topic, "--until-end")
+    for where, lag in (("earliest", 10), ("latest", 0), ("4", 6), ("-3", 3), ("2020-01-01", 10), ("2100-01-01", 0)):
+        fine(penstock("groups", "reset", topic, "--to", where))
+        assert lags(penstock, topic) == [lag], where
+    fine(penstock("groups", "reset", topic, "--to", "earliest", "--dry-run"))
+    assert lags(penstock, topic) == [0]
+    fine(penstock("groups", "reset", topic, "--to", "8", "--topic", topic, "--partition", "0"))
+    assert consumed(penstock, topic, "--until-end") == ["v8", "v9"]
+
+
+def test_lag_is_never_a_phantom(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """What retention or a deletion took is not waited for."""
+    fine(penstock("topics", "create", topic))
+    write(broker_address, topic, [f"v{number}" for number in range(10)])
+    consumed(penstock, topic, "--max", "2")
+    delete_records(broker_address, topic, 7)
+    assert lags(penstock, topic) == [3]
+    delete_records(broker_address, topic, 10)
+    assert lags(penstock, topic) == [0]
+
+
+def delete_records(address: str, topic: str, before: int) -> None:
+    from asking.admins import ADMINS
+
+    ADMINS["confluent"](address, None).delete_records(topic, before)  # type: ignore[arg-type]  # it writes no files
+
+
+def test_a_group_is_deleted(penstock: Penstock, broker_address: str, topic: str) -> None:
+    fine(penstock("topics", "create", topic))
+    write(broker_address, topic, ["one"])
+    consumed(penstock, topic, "--until-end")
+    refused(penstock("groups", "delete", topic, given=b"n\n"))
+    fine(penstock("groups", "delete", topic, "--yes"))
+    assert f"there is no group {topic}" in refused(penstock("groups", "describe", topic))
+    assert f"there is no group {topic}" in refused(penstock("groups", "delete", topic, "--yes"))
+    assert f"there is no group {topic}" in refused(penstock("groups", "reset", topic, "--to", "latest"))
+    assert consumed(penstock, topic, "--until-end") == ["one"]
+
+
+def test_what_cannot_be_said_of_a_group_is_refused(penstock: Penstock, topic: str) -> None:
+    """Offsets and partitions are the group's to keep; a topic that is not there is no group's."""
+    for wrong in (["--from", "5"], ["--partition", "0"]):
+        assert "--group" in refused(penstock("consume", topic, "--group", "g", *wrong), 2)
+    assert f"there is no topic {topic}" in refused(penstock("consume", topic, "--group", "g"))
+    assert "--to" in refused(penstock("groups", "reset", topic, "--to", "yesterday"), 2)
