@@ -71,9 +71,24 @@ class Message:
         return b"%sevent: %s\ndata: %s\n\n" % (id.encode(), self.event.encode(), data)
 
     @cached_property
+    def chunk(self) -> bytes:
+        """The event as a chunk of an HTTP response (RFC 9112, section 7.1)."""
+        return b"%x\r\n%s\r\n" % (len(self.sse), self.sse)
+
+    @cached_property
     def text(self) -> str:
         """As the text of a WebSocket message."""
         return self.json.decode()
+
+    @cached_property
+    def frame(self) -> bytes:
+        """As a whole frame of a WebSocket server (RFC 6455, section 5.2): one text, not masked."""
+        size = len(self.json)
+        if size < 126:
+            return b"\x81" + size.to_bytes(1, "big") + self.json
+        if size < 65_536:
+            return b"\x81\x7e" + size.to_bytes(2, "big") + self.json
+        return b"\x81\x7f" + size.to_bytes(8, "big") + self.json
 
 
 def record_message(body: Body, token: str) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ class Watched(Protocol):
 
     ended: asyncio.Event
 
+    @property
+    def sent(self) -> int: ...
     def end(self, reason: str) -> None: ...
     def look(self) -> None: ...
 
@@ -77,6 +80,11 @@ class Hub:
         self._streams: dict[tuple[str, ...], Stream] = {}
         self._tasks = [asyncio.create_task(self._follow(tail, *topic)) for topic in topics.items()]
         self._tasks.append(asyncio.create_task(self._look()))
+
+    def count(self) -> dict[str, int]:
+        """Everything counted, with what the clients of now got so far."""
+        sent = self.counts.sent + sum(session.sent for session in self.sessions)
+        return {**dataclasses.asdict(self.counts), "sent": sent}
 
     async def close(self) -> None:
         """Tell everybody goodbye; returns when they are gone, or had their time for it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl
@@ -43,7 +42,7 @@ class Live:
 
     def metrics(self) -> dict[str, float]:
         """Numbers since the start, but for `live_clients` and `live_catch_ups`, which are now."""
-        return {f"live_{name}": float(value) for name, value in dataclasses.asdict(self._hub.counts).items()}
+        return {f"live_{name}": float(value) for name, value in self._hub.count().items()}
 
     def metric_lines(self) -> Iterator[str]:
         """The same as Prometheus text, a line each."""

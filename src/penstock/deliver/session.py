@@ -43,6 +43,9 @@ class Wire(Protocol):
     async def watch(self) -> None:
         """Ends when the client has gone."""
 
+    def write_now(self, message: Message) -> bool:
+        """Write at once what needs no waiting; False if it cannot."""
+
     def abort(self) -> None: ...
 
 
@@ -57,15 +60,17 @@ class Session:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         backlog: Backlog[Message] = Backlog(ask.slow_client, ask.backlog_max, hub.config.live_backlog_bytes_max)
-        self._client = Client(backlog, ask.key, lambda: self.end(SLOW))
-        self._token = ""
+        self._client = Client(backlog, ask.key, lambda: self.end(SLOW), wire.write_now)
         self._reason = ""
         self._is_gone = False
         self._is_expired = False
         self._beat_is_due = False
-        self._sent_at = self._loop.time()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def sent(self) -> int:
+        return self._client.sent
 
     async def run(self) -> None:
         """Serve the client until it leaves, is too slow, or the server stops."""
@@ -97,6 +102,7 @@ class Session:
             stream.detach(self._client)
             self._hub.leave(stream)
             self._hub.counts.conflated += self._client.backlog.conflated
+            self._hub.counts.sent += self._client.sent
             del self._hub.sessions[self]
             self.ended.set()
 
@@ -132,14 +138,14 @@ class Session:
                     await self._send(piece)
         await self._live(stream)
         if not self._is_gone:
-            await self._wire.send([notice("end", self._token, reason=self._reason)])
+            await self._wire.send([notice("end", self._client.token, reason=self._reason)])
             await self._wire.finish(self._reason)
 
     async def _open(self, token: str) -> None:
         await self._wire.open()
         self._watching = self._loop.create_task(self._wire.watch())
         self._watching.add_done_callback(self._leave)
-        self._token = token
+        self._client.token = token
         await self._wire.send([notice("start", token, topics=list(self._ask.topics), resumes=bool(token))])
 
     async def _catch_up(self, stream: Stream, positions: Positions, history: History) -> None:
@@ -180,7 +186,9 @@ class Session:
         self._plan_beat()
         self._client.is_slow = False
         while not (self._is_gone or self._reason):
+            self._client.is_idle = not wake.is_set()
             await wake.wait()
+            self._client.is_idle = False
             wake.clear()
             while not self._reason and (messages := backlog.take(_PIECE_BYTES)):
                 if dropped := backlog.take_dropped():
@@ -193,7 +201,7 @@ class Session:
                 self._client.is_slow = True  # until it has taken this
                 await self._wire.beat(token)
                 self._client.is_slow = False
-                self._token = token or self._token
+                self._client.token = token or self._client.token
                 self._plan_beat()
         self._client.is_slow = True
 
@@ -201,19 +209,17 @@ class Session:
         self._client.is_slow = True  # until it has taken this
         await self._wire.send(messages)
         self._client.is_slow = False
-        self._token = messages[-1].token or self._token
-        self._sent_at = self._loop.time()
-        self._hub.counts.sent += len(messages)
+        self._client.token = messages[-1].token or self._client.token
+        self._client.sent += len(messages)
 
     def _plan_beat(self) -> None:
-        beat_s = self._hub.config.live_beat_ms / SECOND_MS
         self._beat_is_due = False
-        self._timers["beat"] = self._loop.call_later(beat_s, self._look_at_beat, beat_s)
+        beat_s = self._hub.config.live_beat_ms / SECOND_MS
+        self._timers["beat"] = self._loop.call_later(beat_s, self._look_at_beat, self._client.sent)
 
-    def _look_at_beat(self, beat_s: float) -> None:
-        silent_s = self._loop.time() - self._sent_at
-        if silent_s < beat_s:
-            self._timers["beat"] = self._loop.call_later(beat_s - silent_s, self._look_at_beat, beat_s)
+    def _look_at_beat(self, sent: int) -> None:
+        if self._client.sent != sent:
+            self._plan_beat()
         else:
             self._beat_is_due = True
             self._client.wake.set()

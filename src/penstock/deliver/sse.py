@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 from starlette.types import Receive, Scope, Send
@@ -9,7 +10,8 @@ from starlette.types import Receive, Scope, Send
 from penstock.deliver.envelope import Message
 from penstock.deliver.hub import RefusedError
 
-ABORT = "penstock.abort"  # the server puts it into the state of each request: a close would wait for a slow client
+TRANSPORT = "penstock.transport"  # the server puts it into the state of each request
+UNSENT_BYTES_MAX = 64 * 1024  # of one client in this process; the rest waits in its backlog
 _RETRY_MS = 1_000  # a browser waits this long before it comes back
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -25,6 +27,7 @@ class SseWire:
         self._scope = scope
         self._receive = receive
         self._raw = send
+        self._transport = transport_of(scope)
 
     async def refuse(self, refused: RefusedError) -> None:
         await refuse(self._raw, refused)
@@ -49,8 +52,11 @@ class SseWire:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
+    def write_now(self, message: Message) -> bool:
+        return write_now(self._transport, message.chunk)
+
     def abort(self) -> None:
-        abort(self._scope)
+        abort(self._transport)
 
     async def _write(self, data: bytes) -> None:
         await self._raw({"type": "http.response.body", "body": data, "more_body": True})
@@ -66,8 +72,21 @@ async def refuse(send: Send, refused: RefusedError, kind: str = "http.response")
     await send({"type": f"{kind}.body", "body": body})
 
 
-def abort(scope: Scope) -> None:
-    """Close the connection without waiting for what was not taken, where the server lets us."""
-    give_up = scope.get("state", {}).get(ABORT)
-    if give_up is not None:
-        give_up()
+def transport_of(scope: Scope) -> asyncio.Transport | None:
+    """The connection itself, where the server lets us have it."""
+    found: asyncio.Transport | None = scope.get("state", {}).get(TRANSPORT)
+    return found
+
+
+def write_now(transport: asyncio.Transport | None, data: bytes) -> bool:
+    """Write past the server, whose ceremony costs more than all the rest; False if the client must be waited for."""
+    if transport is None or transport.is_closing() or transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+        return False
+    transport.write(data)
+    return True
+
+
+def abort(transport: asyncio.Transport | None) -> None:
+    """Close the connection at once: a close would wait for a slow client to take what is left."""
+    if transport is not None:
+        transport.abort()

@@ -40,18 +40,33 @@ class TopicState:
 class Client:
     """One live client: its backlog, and how its session is woken."""
 
-    def __init__(self, backlog: Backlog[Message], key: bytes | None, on_overflow: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        backlog: Backlog[Message],
+        key: bytes | None,
+        on_overflow: Callable[[], None],
+        write_now: Callable[[Message], bool],
+    ) -> None:
         self.backlog = backlog
         self.key = key
+        self.token = ""  # of the last message written
+        self.sent = 0
         self.wake = asyncio.Event()
         self.is_slow = True  # does not take what it was given, as far as we know
+        self.is_idle = False  # its session waits, and has nothing to write
         self._on_overflow = on_overflow
+        self._write_now = write_now
 
     def wants(self, key: bytes | None) -> bool:
         return self.key is None or self.key == key
 
     def offer(self, message: Message) -> None:
-        """Put a message into the backlog and wake the session."""
+        """Write a message to a client that has taken everything; else put it into the backlog and wake the session."""
+        if self.is_idle and self._write_now(message):
+            self.token = message.token or self.token
+            self.sent += 1
+            return
+        self.is_idle = False
         if self.backlog.overflowed:
             return
         self.backlog.offer(message, is_slow=self.is_slow)

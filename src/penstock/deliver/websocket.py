@@ -6,7 +6,7 @@ from starlette.types import Receive, Scope, Send
 
 from penstock.deliver.envelope import Message
 from penstock.deliver.hub import RefusedError
-from penstock.deliver.sse import abort, refuse
+from penstock.deliver.sse import abort, refuse, transport_of, write_now
 
 SLOW_CODE, STOPPING_CODE = 4008, 1001
 _CODES = {"slow": SLOW_CODE, "stopping": STOPPING_CODE}
@@ -21,6 +21,7 @@ class WebSocketWire:
         self._receive = receive
         self._raw = send
         self._token = ""
+        self._transport = transport_of(scope)
 
     async def refuse(self, refused: RefusedError) -> None:
         if "websocket.http.response" in self._scope.get("extensions", {}):
@@ -50,5 +51,9 @@ class WebSocketWire:
         while (await self._receive())["type"] != "websocket.disconnect":
             pass
 
+    def write_now(self, message: Message) -> bool:
+        self._token = message.token or self._token
+        return write_now(self._transport, message.frame)
+
     def abort(self) -> None:
-        abort(self._scope)
+        abort(self._transport)

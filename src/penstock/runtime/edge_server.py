@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from penstock.config import EdgeConfig
-from penstock.deliver.sse import ABORT
+from penstock.deliver.sse import TRANSPORT
 from penstock.ingest.asgi import LATE
 
 HEAD_BYTES_MAX = 64 * 1024
@@ -36,7 +36,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.began = time.monotonic()
-        self.app_state = self.app_state | {ABORT: transport.abort}
+        self.app_state = self.app_state | {TRANSPORT: transport}
         if len(self.connections) > self.limits.connections_max:
             self._end(503, b"too many connections", (b"retry-after: 1",))
 
