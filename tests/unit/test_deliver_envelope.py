@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from websockets.frames import Frame, Opcode
+
 from penstock.client.record import Record
 from penstock.deliver.envelope import Body, Message, notice, record_message
 
@@ -113,3 +115,18 @@ def test_a_notice_has_a_name_that_no_topic_can_have() -> None:
     fields, data = event_data(notice("dropped", "", count=3).sse)
     assert fields == {"event": "penstock.dropped"}
     assert json.loads(data) == {"event": "penstock.dropped", "count": 3}
+
+
+@pytest.mark.parametrize("size", [0, 1, 124, 125, 126, 127, 65_535, 65_536, 70_000])
+def test_a_frame_is_what_the_websocket_library_would_write(size: int) -> None:
+    """Every form of the length."""
+    sent = Message("t", b"x" * size, "")
+    assert sent.frame == Frame(Opcode.TEXT, sent.json).serialize(mask=False)
+
+
+def test_a_chunk_holds_the_whole_event() -> None:
+    """Its length in hexadecimal digits, then the event."""
+    sent = message(b"x" * 300)
+    length, _, rest = sent.chunk.partition(b"\r\n")
+    assert rest == sent.sse + b"\r\n"
+    assert int(length, 16) == len(sent.sse)
