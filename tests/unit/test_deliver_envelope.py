@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from websockets.frames import Frame, Opcode
 
 from penstock.client.record import Record
