@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def spark(folder: Path) -> Iterator[SparkSession]:
     (folder / "events").mkdir()
-    jvm = SparkJvm(spark_command(find_java(os.environ), spark_class_path(), memory="512m", log=folder / "spark.log"))
+    command = spark_command(find_java(os.environ), spark_class_path(), memory="512m", log=folder / "spark.log")
+    jvm = SparkJvm(command, folder / "spark.out")
     session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
     yield session
     session.stop()

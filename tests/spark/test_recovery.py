@@ -11,6 +11,7 @@ import pytest
 from driving.analyze import Analyze, until_gone
 from driving.records import Record, read, send
 
+from penstock.client.topics import admin_client
 from penstock.drills.broker_process import BrokerProcess
 
 BURST = 300
@@ -90,3 +91,26 @@ def test_kill_of_the_jvm_ends_the_process_so_that_it_is_started_again(counting: 
     copies = read(broker.address, "copies", lambda found: len(ids(found)) >= 3 * BURST)
     assert ids(copies) == {f"n{n}" for n in range(3 * BURST)}
     read(broker.address, "totals", lambda found: totals(found) == expected(3 * BURST))
+
+
+def test_a_topic_that_was_made_anew_parks_the_query_instead_of_skipping(
+    counting: Analyze, broker: BrokerProcess
+) -> None:
+    """Its checkpoint points behind the end of the topic: going on would skip what comes next."""
+    numbers = read(
+        broker.address,
+        "penstock.queries",
+        lambda found: any(r.key == "copy" and sum(_committed(r)) == 3 * BURST for r in found),
+    )
+    assert numbers
+    assert counting.stop() == 0
+    admin = admin_client(broker.address)
+    admin.delete_topics(["numbers"])["numbers"].result(30)
+    counting.prepare()
+    counting.start()
+    said = counting.wait_for_line(lambda line: line.startswith("query copy: parked"))
+    assert "the topic ends at 0" in said
+
+
+def _committed(record: Record) -> list[int]:
+    return list(record.json["positions"].get("numbers", {}).values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.analyze.failures import Failure, failure_of
+from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import BACKOFF_MS_MAX, BACKOFF_MS_MIN, Life
 
 FAULT = Failure("fault", "division by zero")
@@ -133,3 +133,13 @@ def test_failures_are_told_apart_by_what_spark_says() -> None:
     )
     assert failure_of(fault) == Failure("fault", "[DIVIDE_BY_ZERO] Division by zero.")
     assert failure_of("").kind == "fault"
+
+
+def test_a_checkpoint_outside_its_topic_is_said_and_never_skipped() -> None:
+    """Ahead of the end: the topic was made anew. Behind the beginning: retention ate what was not yet read."""
+    positions = {"t": {0: 5, 1: 7}}
+    assert lost_words(positions, {("t", 0): (0, 5), ("t", 1): (7, 9)}) is None
+    assert "the topic ends at 4" in str(lost_words(positions, {("t", 0): (0, 4), ("t", 1): (0, 9)}))
+    assert "the topic begins at 8" in str(lost_words(positions, {("t", 0): (0, 5), ("t", 1): (8, 9)}))
+    assert lost_words(positions, {}) is None, "a queue that does not answer is waited for"
+    assert lost_words({}, {("t", 0): (3, 4)}) is None

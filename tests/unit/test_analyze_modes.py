@@ -92,3 +92,19 @@ def test_there_are_slots_for_all_queries_at_once() -> None:
     plan = shop()
     assert slots_needed(plan, AnalyzeConfig(shuffle_partitions=2), 2, {}) == 3 + 4 + 3
     assert slots_needed(plan, AnalyzeConfig(shuffle_partitions=2), 2, {"a": 9}) == 9 + 4 + 3
+
+
+def test_positions_are_those_of_the_last_committed_batch(tmp_path: Path) -> None:
+    """A batch that was planned and not committed does not count."""
+    checkpoint = Checkpoint(tmp_path, "q")
+    assert checkpoint.positions() == {}
+    for folder in ("offsets", "commits"):
+        (checkpoint.path / folder).mkdir(parents=True)
+    for batch, offset in ((9, 10), (10, 20), (11, 30)):
+        (checkpoint.path / "offsets" / str(batch)).write_text(
+            f'v1\n{{"conf": {{}}}}\n{{"a":{{"0":{offset},"1":3}}}}\n-'
+        )
+    for batch in (9, 10):
+        (checkpoint.path / "commits" / str(batch)).write_text("v1\n{}")
+    (checkpoint.path / "commits" / ".11.crc").write_text("")
+    assert checkpoint.positions() == {"a": {0: 20, 1: 3}}

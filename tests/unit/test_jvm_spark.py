@@ -40,21 +40,21 @@ def test_the_command_asks_for_no_module_that_a_small_java_lacks(java: Path, tmp_
     assert not any("incubator" in word for word in command)
 
 
-def test_a_jvm_that_ends_at_its_start_is_told_with_its_status() -> None:
-    jvm = SparkJvm([sys.executable, "-c", "raise SystemExit(3)"])
-    with pytest.raises(PenstockError, match="status 3"):
+def test_a_jvm_that_ends_at_its_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    jvm = SparkJvm([sys.executable, "-c", "import sys; sys.exit('no memory')"], tmp_path / "out")
+    with pytest.raises(PenstockError, match="status 1 at its start: no memory"):
         jvm.gateway()
     assert jvm.has_ended
     jvm.end()
 
 
-def test_port_and_secret_are_read_from_what_the_jvm_writes() -> None:
+def test_port_and_secret_are_read_from_what_the_jvm_writes(tmp_path: Path) -> None:
     tells = (
         "import os, sys; path = os.environ['_PYSPARK_DRIVER_CONN_INFO_PATH']; secret = b'hush'\n"
         "said = (4711).to_bytes(4, 'big') + len(secret).to_bytes(4, 'big') + secret\n"
         "open(path + '.new', 'wb').write(said); os.rename(path + '.new', path); sys.stdin.read()"
     )
-    jvm = SparkJvm([sys.executable, "-c", tells])
+    jvm = SparkJvm([sys.executable, "-c", tells], tmp_path / "out")
     assert jvm.gateway() == (4711, "hush")
     jvm.end()
     assert jvm.has_ended

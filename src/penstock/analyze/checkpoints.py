@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.analyze.modes import Choice
@@ -23,6 +24,21 @@ class Checkpoint:
         """Whether a batch was ever planned in it."""
         offsets = self.path / "offsets"
         return offsets.is_dir() and any(name.name.isdigit() for name in offsets.iterdir())
+
+    def positions(self) -> dict[str, dict[int, int]]:
+        """Where it goes on, of each topic and partition; empty if nothing was committed."""
+        commits = self.path / "commits"
+        batches = [int(name.name) for name in commits.iterdir() if name.name.isdigit()] if commits.is_dir() else []
+        found: dict[str, dict[int, int]] = {}
+        try:
+            lines = (self.path / "offsets" / str(max(batches))).read_text().splitlines()
+        except (OSError, ValueError):
+            return found
+        for line in lines[2:]:  # a version and the batch's settings come first
+            with suppress(ValueError, AttributeError):
+                for topic, parts in json.loads(line).items():
+                    found.setdefault(topic, {}).update({int(part): int(offset) for part, offset in parts.items()})
+        return found
 
     def remembered(self) -> Choice | None:
         """The mode it was begun in; None if it was not begun."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
+from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice, choose, obstacle
@@ -28,6 +29,7 @@ from penstock.plan import Plan
 from penstock.run_spec import RunSpec
 
 _LOOK_S = 0.1
+_HOUSE_S = 60.0
 
 
 class Conductor:
@@ -39,6 +41,8 @@ class Conductor:
         self._jvm = jvm
         self._start = start
         self._checkpoints = data / "checkpoints"
+        self._events = data / "events"
+        self._house_due_s = 0.0
         self._queue = Queue(spec.queue)
         slots = slots_needed(plan, spec.analyze, os.cpu_count() or 1, self._queue.partitions())
         settings = session_settings(spec.analyze, plan.app, data, slots)
@@ -50,7 +54,7 @@ class Conductor:
         self._ui = spark.sparkContext.uiWebUrl
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
-        self._reporter = Reporter(self._queue, list(plan.topics), self._records)
+        self._reporter = Reporter(self._queue, plan, self._records)
 
     def run(self, stopping: threading.Event) -> int:
         """Until `stopping`; ConfigError if a query cannot run as it is."""
@@ -80,8 +84,9 @@ class Conductor:
                 raise PenstockError("Spark's JVM ended")
             self._look_after(_now_ms())
             self._start.improve(time.monotonic())
+            self._keep_house(time.monotonic())
         for runner in self._runners:
-            runner.stop()
+            runner.leave()
 
     def _build_all(self) -> None:
         faults: dict[str, tuple[str, ...]] = {}
@@ -103,7 +108,7 @@ class Conductor:
 
     def _runner(self, job: Job, choice: Choice) -> Runner:
         life = Life(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
-        return Runner(job, choice, self._checkpoint(job.name), life)
+        return Runner(job, choice, self._checkpoint(job.name), life, self._queue)
 
     def _begin(self, runner: Runner) -> None:
         runner.start(_now_ms())
@@ -123,9 +128,18 @@ class Conductor:
                 say(f"query {runner.job.name}: {life.state}{said}")
                 self._reporter.changed()
 
+    def _keep_house(self, now_s: float) -> None:
+        if now_s >= self._house_due_s:
+            self._house_due_s = now_s + _HOUSE_S
+            prune_event_logs(self._events)
+
     def _records(self) -> list[Mapping[str, Any]]:
-        ends, now_ms = self._reporter.ends, _now_ms()
-        return [runner.record(self._plan.app, self._ui, ends, now_ms) for runner in list(self._runners)]
+        shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms()}
+        ends, latency_ms = self._reporter.ends, self._reporter.latency_ms
+        return [
+            shared | runner.record(ends) | {"latency_ms": latency_ms.get(runner.job.writes)}
+            for runner in list(self._runners)
+        ]
 
 
 def say(line: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,7 @@ _LOST = re.compile(
     r"|Partitions? .* (?:have|has) been deleted|PARTITIONS_DELETED|START_OFFSET_RESET|COULD_NOT_READ_OFFSET_RANGE"
     r"|INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS"
 )
+_BEGIN_ANEW = "give the query another name, or remove its checkpoint, to begin anew"
 _SAYS = re.compile(r"^(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+", re.MULTILINE)
 
 
@@ -46,6 +48,23 @@ def failure_of(said: str) -> Failure:
     if _AWAY.search(said):
         return Failure("away", _root(said))
     return Failure("fault", _root(said))
+
+
+def lost_words(
+    positions: Mapping[str, Mapping[int, int]], ranges: Mapping[tuple[str, int], tuple[int, int]]
+) -> str | None:
+    """Why a checkpoint cannot be gone on from: the topic ends before it, or begins behind it. None if it can."""
+    for topic, parts in positions.items():
+        for partition, position in parts.items():
+            begin, end = ranges.get((topic, partition), (0, position))
+            if position > end:
+                why = f"the topic ends at {end}: it was made anew, or lost its end"
+            elif position < begin:
+                why = f"the topic begins at {begin}: what lies between was deleted, by age or by hand"
+            else:
+                continue
+            return f"its checkpoint is at {topic}/{partition}/{position} and {why}; {_BEGIN_ANEW}"
+    return None
 
 
 def _root(said: str) -> str:

@@ -21,7 +21,6 @@ class Numbers:
     state_rows: int | None = None
     state_bytes: int | None = None
     checkpoint_ms: int | None = None
-    latency_ms: dict[str, float] | None = None
     positions: Positions = field(default_factory=dict)
     rows_in: int = 0
     rows_out: int = 0
@@ -43,7 +42,6 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
         numbers.state_rows = sum(_count(store.get("numRowsTotal")) or 0 for store in stores)
         numbers.state_bytes = sum(_count(store.get("memoryUsedBytes")) or 0 for store in stores)
     numbers.checkpoint_ms = committed_ms
-    numbers.latency_ms = _latency(progress) or numbers.latency_ms
     positions = {topic: dict(parts) for topic, parts in numbers.positions.items()}
     for source in progress.get("sources") or []:
         for topic, ends in _offsets(source.get("endOffset")).items():
@@ -66,11 +64,6 @@ def _offsets(text: Any) -> Positions:
     if not isinstance(found, Mapping):
         return {}
     return {topic: {str(part): int(offset) for part, offset in parts.items()} for topic, parts in found.items()}
-
-
-def _latency(progress: Mapping[str, Any]) -> dict[str, float] | None:
-    """Least, mean and most of what real time measured between an event's arrival and its result."""
-    return None
 
 
 def _rate(rows: int, seconds: float) -> float | None:

@@ -32,9 +32,17 @@ class Queue:
 
     def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
         """The next offset of every partition of these topics, as far as the queue answers."""
+        return self._offsets(topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def ranges(self, topics: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
+        """First and next offset of every partition of these topics, as far as the queue answers."""
+        begins = self._offsets(topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = self.ends(topics)
+        return {place: (begins[place], ends[place]) for place in begins.keys() & ends.keys()}
+
+    def _offsets(self, topics: Sequence[str], which: OffsetSpec) -> dict[tuple[str, int], int]:
         known = self._partitions or self.partitions()
-        latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(name, number): latest for name in topics for number in range(known.get(name, 0))}
+        asked = {TopicPartition(name, number): which for name in topics for number in range(known.get(name, 0))}
         found = {}
         for place, answer in self._admin.list_offsets(asked, request_timeout=_ANSWER_S).items() if asked else ():
             with suppress(KafkaException):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.building import spark_words
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.failures import Failure, failure_of
+from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Numbers, lag_behind, take_progress
+from penstock.analyze.queue import Queue
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -33,12 +34,13 @@ class Job:
 class Runner:
     """A job, its life and its numbers."""
 
-    def __init__(self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life) -> None:
+    def __init__(self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life, queue: Queue) -> None:
         self.job = job
         self.choice = choice
         self.life = life
         self.numbers = Numbers()
         self._checkpoint = checkpoint
+        self._queue = queue
         self._query: StreamingQuery | None = None
         self._batch: tuple[str, int] | None = None
 
@@ -48,6 +50,9 @@ class Runner:
         if self.job.from_latest:
             self._checkpoint.clear()
         try:
+            if lost := lost_words(self._checkpoint.positions(), self._queue.ranges(self.job.reads)):
+                self._on_failure(Failure("lost", lost), now_ms)
+                return
             self._checkpoint.remember(self.choice)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
@@ -71,20 +76,16 @@ class Runner:
             self._query = None
             self._on_failure(failure_of(_told(query.exception())), now_ms)
 
-    def stop(self) -> None:
-        """Stop it; what it did since its last commit is done again at the next start."""
-        query, self._query = self._query, None
-        if query is not None:
-            query.stop()
+    def leave(self) -> None:
+        """It ends with the JVM: a clean stop of Spark's keeps nothing more, and takes its time."""
         self.life.on_stopped()
 
-    def record(self, app: str, ui: str | None, ends: Mapping[tuple[str, int], int], now_ms: int) -> dict[str, Any]:
+    def record(self, ends: Mapping[tuple[str, int], int]) -> dict[str, Any]:
         """How it is, as the topic penstock.queries tells it."""
         numbers, life = self.numbers, self.life
         mine = {place: end for place, end in ends.items() if place[0] in self.job.reads}
         return {
             "query": self.job.name,
-            "app": app,
             "state": life.state,
             "mode": self.choice.mode,
             "mode_reason": self.choice.reason,
@@ -99,12 +100,9 @@ class Runner:
             "state_rows": numbers.state_rows,
             "state_bytes": numbers.state_bytes,
             "checkpoint_ms": numbers.checkpoint_ms,
-            "latency_ms": numbers.latency_ms,
             "positions": numbers.positions,
             "reason": life.reason,
             "restarts": life.restarts,
-            "ui": ui,
-            "at_ms": now_ms,
         }
 
     def _on_failure(self, failure: Failure, now_ms: int) -> None:

@@ -22,6 +22,7 @@ class SparkStart:
         self._list = data / "tmp" / "classes.list"
         self._archive = ClassArchive(cache_folder(os.environ), java, class_path)
         self._command = spark_command(java, class_path, memory=memory, log=data / "spark.log")
+        self._output = data / "spark.out"
         self._jvm: SparkJvm | None = None
         self._making: ArchiveMaking | None = None
         self._due_s: float | None = None
@@ -31,7 +32,8 @@ class SparkStart:
         """Start it."""
         self._list.parent.mkdir(parents=True, exist_ok=True)
         flags = self._archive.flags(self._list)
-        self._jvm = SparkJvm([self._command[0], *flags, *self._command[1:]], keep_open=keep_open)
+        command = [self._command[0], *flags, *self._command[1:]]
+        self._jvm = SparkJvm(command, self._output, keep_open=keep_open)
         return self._jvm
 
     def improve(self, now_s: float) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
+from penstock.analyze.latency import LatencySampler
 from penstock.analyze.queue import Queue
 from penstock.event import QUERIES_TOPIC
+from penstock.plan import Plan
 
 _EVERY_S = 1.0
 _MESSAGES_MAX = 1_000  # while the queue is away the newest word is worth more than all that were not heard
@@ -21,10 +23,11 @@ _MESSAGES_MAX = 1_000  # while the queue is away the newest word is worth more t
 class Reporter:
     """A thread that asks the queue and reports; the queries themselves never wait for it."""
 
-    def __init__(self, queue: Queue, topics: list[str], records: Callable[[], list[Mapping[str, Any]]]) -> None:
+    def __init__(self, queue: Queue, plan: Plan, records: Callable[[], list[Mapping[str, Any]]]) -> None:
         """`records` gives one status a query, at any time and from this thread."""
         self._queue = queue
-        self._topics = topics
+        self._topics = list(plan.topics)
+        self._sampler = LatencySampler(queue.address, [query.writes for query in plan.queries.values()])
         self._records = records
         self._changed = threading.Event()
         self._stopping = False
@@ -41,6 +44,11 @@ class Reporter:
             error_cb=lambda _: None,
         )
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
+
+    @property
+    def latency_ms(self) -> Mapping[str, dict[str, float]]:
+        """Of each output topic, as far as it is known."""
+        return self._sampler.latency_ms
 
     def start(self) -> None:
         self._thread.start()
@@ -64,11 +72,14 @@ class Reporter:
                 self.queue_answers = self._queue.answers()
                 if self.queue_answers:
                     self.ends |= self._queue.ends(self._topics)
+                    with suppress(KafkaException):
+                        self._sampler.sample(self.ends)
             self._report()
             self._changed.wait(max(0.0, next_look - time.monotonic()))
             self._changed.clear()
         self._report()
         self._producer.flush(_EVERY_S)
+        self._sampler.close()
 
     def _report(self) -> None:
         for record in self._records():

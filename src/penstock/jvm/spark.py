@@ -46,17 +46,21 @@ _PR_SET_PDEATHSIG = 1
 class SparkJvm:
     """A JVM of Spark that PySpark can connect to. It dies with this process, also by kill -9."""
 
-    def __init__(self, command: Sequence[str], *, keep_open: Sequence[int] = ()) -> None:
-        """Starts it, from the main thread; it holds the files `keep_open` as long as it lives."""
+    def __init__(self, command: Sequence[str], output: Path, *, keep_open: Sequence[int] = ()) -> None:
+        """Starts it, from the main thread; what it prints goes to `output`; it holds the files `keep_open`."""
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-")
         self._info = Path(self._folder.name, "gateway")
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            env=os.environ | _environment(self._info),
-            pass_fds=keep_open,
-            preexec_fn=_die_with_parent,
-        )
+        self._output = output
+        with output.open("wb") as printed:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                env=os.environ | _environment(self._info),
+                pass_fds=keep_open,
+                preexec_fn=_die_with_parent,
+            )
 
     def gateway(self) -> tuple[int, str]:
         """Port and secret for PySpark, once it listens; PenstockError if it does not."""
@@ -68,10 +72,11 @@ class SparkJvm:
                 if time.monotonic() > deadline:
                     raise PenstockError(f"Spark's JVM did not answer within {_START_DEADLINE_S:.0f} s") from None
             else:
-                raise PenstockError(f"Spark's JVM ended with status {status} at its start")
-        said = self._info.read_bytes()
-        length = int.from_bytes(said[4:8], "big")
-        return int.from_bytes(said[:4], "big"), said[8 : 8 + length].decode()
+                said = self._output.read_text(errors="replace")[-1000:].strip()
+                raise PenstockError(f"Spark's JVM ended with status {status} at its start: {said}")
+        told = self._info.read_bytes()
+        length = int.from_bytes(told[4:8], "big")
+        return int.from_bytes(told[:4], "big"), told[8 : 8 + length].decode()
 
     @property
     def has_ended(self) -> bool:
@@ -115,6 +120,7 @@ def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: P
     return [
         str(java),
         f"-Xmx{memory}",
+        "-Xss4m",  # Spark matches regular expressions on long texts, which nest deeply
         *_FLAGS,
         f"-Dlog4j2.configurationFile={_LOGGING}",
         f"-Dpenstock.log={log}",

@@ -37,10 +37,16 @@ class Analyze:
         write_spec(
             RunSpec(app=file, data=str(data), queue=queue, kind=kind, edge=EdgeConfig(), analyze=config), self._spec
         )
-        provide_topics(queue, list(wanted_topics(plan_app(load_app(file), kind))))
+        self._queue = queue
+        self._topics = list(wanted_topics(plan_app(load_app(file), kind)))
+        self.prepare()
         self._heard = threading.Condition()
         self._process: subprocess.Popen[str] | None = None
         self._listener: threading.Thread | None = None
+
+    def prepare(self) -> None:
+        """Make the topics that are missing, as the supervisor does."""
+        provide_topics(self._queue, self._topics)
 
     @property
     def process(self) -> subprocess.Popen[str]:
