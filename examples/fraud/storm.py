@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -49,7 +50,6 @@ class Senders:
 
     def __init__(self, address: str, seed: int) -> None:
         self.accepted: set[str] = set()
-        self.sent: dict[str, dict[str, Any]] = {}
         self.refused: list[str] = []
         self._address = address
         self._stream = purchases(seed, datetime.now(UTC), RATE)
@@ -66,14 +66,13 @@ class Senders:
             thread.join(SETTLE_S)
 
     def _send(self) -> None:
-        connection = HTTPConnection(self._address, timeout=10)
-        while not self._stop.wait(SENDERS / RATE):
-            with self._turn:
-                purchase = next(self._stream)
-                self.sent[purchase["id"]] = purchase
-            body = json.dumps(purchase)
-            while not self._post(connection, purchase["id"], body):
-                time.sleep(0.2)
+        with closing(HTTPConnection(self._address, timeout=10)) as connection:
+            while not self._stop.wait(SENDERS / RATE):
+                with self._turn:
+                    purchase = next(self._stream)
+                body = json.dumps(purchase)
+                while not self._post(connection, purchase["id"], body):
+                    time.sleep(0.2)
 
     def _post(self, connection: HTTPConnection, id: str, body: str) -> bool:
         try:

@@ -1,0 +1,119 @@
+"""The first business, end to end on real parts: HTTP, queue, Spark, push."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from examples.fraud.oracle import decisions
+from examples.fraud.purchases import purchases
+from examples.fraud.storm import APP, run_storm
+from penstock import event
+from penstock.drills.app_process import AppProcess
+from penstock.drills.topic_reading import read_topic
+
+DEADLINE_S = 120.0
+COUNT = 100
+
+
+@pytest.fixture(scope="module")
+def fraud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppProcess]:
+    with AppProcess(APP, tmp_path_factory.mktemp("fraud")) as running:
+        yield running
+
+
+@pytest.fixture
+def connection(fraud: AppProcess) -> Iterator[HTTPConnection]:
+    """To the doors."""
+    with closing(HTTPConnection("127.0.0.1", fraud.port, timeout=60)) as connection:
+        yield connection
+
+
+def post(connection: HTTPConnection, path: str, body: str) -> tuple[int, Any]:
+    connection.request("POST", path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def decided(connection: HTTPConnection, purchase: dict[str, Any]) -> Any:
+    """The decision of a purchase: from the answer, or, on a slow machine, from where the answer says to ask."""
+    status, answer = post(connection, "/ingest/purchases?wait=decide", json.dumps(purchase))
+    deadline = time.monotonic() + DEADLINE_S
+    while status == 202:
+        connection.request("GET", answer["where"])
+        asked = connection.getresponse()
+        found = json.loads(asked.read())
+        if asked.status == 200:
+            return found["result"]
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+    assert status == 200, answer
+    return answer["result"]
+
+
+def wait_for(topic: str, app: AppProcess, count: int) -> list[Any]:
+    deadline = time.monotonic() + DEADLINE_S
+    while len(found := list(read_topic(app.queue, topic))) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} records in {topic}"
+        time.sleep(0.2)
+    return found
+
+
+def test_each_purchase_is_answered_with_its_decision(fraud: AppProcess, connection: HTTPConnection) -> None:
+    """As the oracle decides it; late and repeated ones too. The stored decisions say the same."""
+    sent = list(islice(purchases(3, datetime.now(UTC), 20.0), COUNT))
+    answers = {purchase["id"]: decided(connection, purchase) for purchase in sent}
+    expected = decisions(sent)
+    assert {id: (one["decision"], one["reason"]) for id, one in answers.items()} == {
+        id: (one.decision, one.reason) for id, one in expected.items()
+    }
+    stored = wait_for("decisions", fraud, len(sent))
+    assert {json.loads(record.value)["id"] for record in stored} == set(expected)
+    for record in stored:
+        assert record.header(event.ID) == json.loads(record.value)["id"].encode()
+        assert record.header(event.QUERY) == b"decide"
+        assert (record.header(event.SOURCE) or b"").startswith(b"purchases/")
+
+
+def test_what_is_no_purchase_is_refused_at_the_door(connection: HTTPConnection) -> None:
+    """With the field that is wrong."""
+    status, answer = post(connection, "/ingest/purchases", '{"id": "x", "card": "c", "amount": "much"}')
+    assert status == 400
+    assert "amount" in json.dumps(answer)
+
+
+def test_what_comes_past_the_door_and_does_not_parse_becomes_a_dead_letter(
+    fraud: AppProcess, connection: HTTPConnection
+) -> None:
+    """With its reason, where it stood, and its bytes; nothing stops."""
+    producer = Producer({"bootstrap.servers": fraud.queue})
+    for value in (b"not json", b'{"id": "y", "card": "c", "amount": "much"}', b"\xff\xfe"):
+        producer.produce("purchases", value)
+    producer.flush()
+    dead = wait_for("purchases.dead", fraud, 3)
+    assert {record.value for record in dead} >= {b"not json", b"\xff\xfe"}
+    reasons = b" ".join(record.header(event.REASON) or b"" for record in dead)
+    assert b"not JSON" in reasons
+    assert b"field amount" in reasons
+    purchase = next(purchases(4, datetime.now(UTC), 20.0))
+    assert decided(connection, purchase)["id"] == purchase["id"]
+
+
+def test_a_storm_loses_nothing_and_every_decision_is_the_oracles(tmp_path: Path) -> None:
+    """Broker, edge, JVM, Spark's Python and the supervisor are killed at random while purchases come."""
+    seed = int(os.environ.get("SEED", time.time()))
+    outcome = run_storm(tmp_path, seed, 45.0, lambda line: None)
+    assert not outcome.faults, f"seed {seed}: {outcome.faults}"
+    assert sum(outcome.kills.values()) >= 3
+    assert outcome.accepted > 50
