@@ -19,7 +19,7 @@ MANY = 4_000
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    built = Stage(tmp_path_factory.mktemp("websocket"), live_goodbye_ms=5_000)
+    built = Stage(tmp_path_factory.mktemp("websocket"), live_goodbye_ms=20_000)
     yield built
     built.close()
 
