@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from asking import data_scenarios, group_scenarios, topic_scenarios
+from asking import data_scenarios, group_scenarios, topic_scenarios, transaction_scenarios
 from asking.comparison import comparable
 from asking.connection import Connection
 from asking.nodes import Both
@@ -41,6 +41,14 @@ SCENARIOS: dict[ApiKey, Scenario] = {
     ApiKey.LIST_GROUPS: group_scenarios.ask_list_groups,
     ApiKey.DESCRIBE_GROUPS: group_scenarios.ask_describe_groups,
     ApiKey.DELETE_GROUPS: group_scenarios.ask_delete_groups,
+    ApiKey.ADD_PARTITIONS_TO_TXN: transaction_scenarios.ask_add_partitions,
+    ApiKey.ADD_OFFSETS_TO_TXN: transaction_scenarios.ask_add_offsets,
+    ApiKey.END_TXN: transaction_scenarios.ask_end,
+    ApiKey.TXN_OFFSET_COMMIT: transaction_scenarios.ask_txn_offset_commit,
+    ApiKey.DESCRIBE_TRANSACTIONS: transaction_scenarios.ask_describe_transactions,
+    ApiKey.LIST_TRANSACTIONS: transaction_scenarios.ask_list_transactions,
+    ApiKey.DESCRIBE_PRODUCERS: transaction_scenarios.ask_describe_producers,
+    ApiKey.WRITE_TXN_MARKERS: transaction_scenarios.ask_write_markers,
 }
 
 # Fields that may differ: ids and ports are each broker's own, texts of errors are ours.
@@ -74,6 +82,15 @@ MAY_DIFFER: dict[ApiKey, set[str]] = {
     ApiKey.DESCRIBE_GROUPS: {"groups.members.member_id", "groups.error_message"},
     ApiKey.OFFSET_COMMIT: {"topics.topic_id"},
     ApiKey.OFFSET_FETCH: {"groups.topics.topic_id"},
+    ApiKey.END_TXN: {"producer_id"},
+    ApiKey.DESCRIBE_TRANSACTIONS: {"transaction_states.producer_id", "transaction_states.transaction_start_time_ms"},
+    ApiKey.LIST_TRANSACTIONS: {"transaction_states.producer_id"},
+    ApiKey.DESCRIBE_PRODUCERS: {
+        "topics.partitions.error_message",
+        "topics.partitions.active_producers.producer_id",
+        "topics.partitions.active_producers.last_timestamp",
+    },
+    ApiKey.WRITE_TXN_MARKERS: {"markers.producer_id"},
     ApiKey.DESCRIBE_CLUSTER: {"brokers.port", "cluster_id", "error_message"},
 }
 VERSIONS = [
@@ -91,3 +108,16 @@ def test_our_answers_are_kafkas(both: Both, key: ApiKey, version: int, topic: st
     theirs = [comparable(answer, ignoring) for answer in scenario(both.kafka, version, topic)]
     for number, (our_answer, their_answer) in enumerate(zip(ours, theirs, strict=True)):
         assert our_answer == their_answer, f"answer {number} of the scenario"
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_transactional_id_is_initialised_as_by_kafka(both: Both, version: int, topic: str) -> None:
+    """Epochs, repeats, and what is refused."""
+    ours, theirs = (
+        [
+            comparable(answer, {"producer_id"})
+            for answer in transaction_scenarios.ask_init_transactional(each, version, topic)
+        ]
+        for each in both
+    )
+    assert ours == theirs

@@ -18,7 +18,7 @@ from penstock.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-_SAYS_FENCED, _MANY, _SAYS_ABORTABLE = 2, 4, 5
+_SAYS_FENCED, _MANY = 2, 4
 
 
 class _Answer:
@@ -107,9 +107,8 @@ def _add(call: Call, asked: AddPartitionsToTxnTransaction, answer: _Answer, done
         return
     outside = [key for key in answer.keys if not transactions.holds(asked.transactional_id, key)]
     if asked.verify_only:
-        absent = ErrorCode.TRANSACTION_ABORTABLE if version >= _SAYS_ABORTABLE else ErrorCode.INVALID_TXN_STATE
         for key in outside:
-            answer.say_one(key, absent, version)
+            answer.say_one(key, ErrorCode.TRANSACTION_ABORTABLE, version)
         done()
         return
 

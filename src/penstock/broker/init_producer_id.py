@@ -57,11 +57,7 @@ def _init_transactional(call: Call, transactional_id: str, request: InitProducer
     def reply(code: ErrorCode, owner: Owner) -> None:
         if code is ErrorCode.PRODUCER_FENCED and call.header.api_version < _SAYS_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        call.reply(
-            InitProducerIdResponse(
-                error_code=code, producer_id=owner.producer_id, producer_epoch=0 if code else owner.epoch
-            )
-        )
+        call.reply(InitProducerIdResponse(error_code=code, producer_id=owner.producer_id, producer_epoch=owner.epoch))
 
     nobody = Owner(-1, -1)
     has_id, has_epoch = request.producer_id >= 0, request.producer_epoch >= 0

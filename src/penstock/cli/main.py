@@ -22,6 +22,7 @@ COMMANDS = {
     "produce": "Write records to a topic, one a line.",
     "consume": "Print the records of a topic.",
     "groups": "List, describe, reset and delete consumer groups.",
+    "transactions": "List, describe and abort transactions.",
     "tap": "Watch topics live in the terminal.",
     "queries": "Show what each continuous query does.",
     "doctor": "Check this machine, or stored data for damage.",

@@ -133,8 +133,9 @@ def plan_end(
     """Its owner commits or aborts it; `new_id` is used if `end_takes_new_id`."""
     if transaction is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    is_repeat = transaction.version >= BY_EPOCH and transaction.epoch == owner.epoch + 1
-    if _overflowed(transaction, owner):
+    grew = min(version, transaction.version) >= BY_EPOCH
+    is_repeat = grew and transaction.epoch == owner.epoch + 1
+    if grew and _overflowed(transaction, owner):
         is_repeat = True
     elif transaction.producer_id != owner.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -158,10 +159,7 @@ def _is_empty_abort(state: State, is_commit: bool, version: int) -> bool:
 def _overflowed(transaction: Transaction, owner: Owner) -> bool:
     """Whether this owner's transaction was ended, and another producer id given for the next."""
     return (
-        transaction.version >= BY_EPOCH
-        and transaction.previous_producer_id == owner.producer_id
-        and owner.epoch >= EPOCH_LAST
-        and transaction.epoch == 0
+        transaction.previous_producer_id == owner.producer_id and owner.epoch >= EPOCH_LAST and transaction.epoch == 0
     )
 
 

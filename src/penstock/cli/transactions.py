@@ -1,0 +1,162 @@
+"""`penstock transactions`: list, describe and abort transactions."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.address import parse_address
+from penstock.cli.client import broker_option, reach
+from penstock.cli.output import json_option, print_facts, print_json, print_table
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.client.transactions import Address
+    from penstock.wire.messages.describe_transactions import DescribedTransaction
+
+_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
+_COLUMNS = ("topic", "partition", "producer", "epoch", "first_offset", "silent_s")
+
+
+@click.group("transactions")
+def command() -> None:
+    """List, describe and abort transactions."""
+
+
+@command.command("list")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False),
+    help="Only those in this state; repeat for more.",
+)  # fmt: skip
+@broker_option
+@json_option
+def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
+    """List the transactional ids."""
+    from penstock.client.transactions import list_transactions
+
+    found = list_transactions(_reached(broker), list(states))
+    rows = [(one.transactional_id, one.transaction_state, one.producer_id) for one in found]
+    if as_json:
+        print_json([{"id": name, "state": state, "producer": producer} for name, state, producer in rows])
+    elif rows:
+        print_table(("ID", "STATE", "PRODUCER"), rows)
+
+
+@command.command("describe")
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@broker_option
+@json_option
+def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
+    """Show producer, state, age and partitions of transactions."""
+    address = _reached(broker)
+    described = [_facts(_known(address, name)) for name in names]
+    if as_json:
+        print_json(described)
+        return
+    for number, facts in enumerate(described):
+        if number:
+            click.echo()
+        parts = " ".join(f"{part['topic']}-{part['partition']}" for part in facts["partitions"])
+        shown = {**facts, "partitions": parts or "none"}
+        print_facts([(name.replace("_", " "), value) for name, value in shown.items() if value is not None])
+
+
+@command.command("open")
+@click.argument("topic")
+@broker_option
+@json_option
+def show_open(topic: str, broker: str, as_json: bool) -> None:
+    """Show the transactions that stand open in a topic: readers of committed records wait for them."""
+    from penstock.client.transactions import open_transactions
+
+    now_ms = time.time() * 1000
+    rows = [
+        (topic, one.partition, one.producer_id, one.epoch, one.first_offset, max(int(now_ms - one.last_ms) // 1000, 0))
+        for one in open_transactions(_reached(broker), topic)
+    ]
+    if as_json:
+        print_json([dict(zip(_COLUMNS, row, strict=True)) for row in rows])
+    elif rows:
+        print_table([column.upper() for column in _COLUMNS], rows)
+
+
+@command.command("abort")
+@click.argument("name", metavar="[ID]", required=False)
+@click.option("--topic", metavar="NAME", help="Abort in this topic what 'open' shows there, for want of an owner.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic.")
+@click.option("--producer", type=click.IntRange(min=0), metavar="ID", help="Of this producer.")
+@broker_option
+def abort(name: str | None, topic: str | None, partition: int | None, producer: int | None, broker: str) -> None:
+    """Abort a transaction, and fence whoever works under its id.
+
+    One that hangs in a partition although nobody knows its id any more is named by --topic, --partition and --producer.
+    """
+    if (name is None) == (topic is None):
+        raise click.UsageError("name either a transactional id, or --topic, --partition and --producer")
+    address = _reached(broker)
+    if name is not None:
+        _abort(address, name)
+    elif partition is None or producer is None:
+        raise click.UsageError("--topic needs --partition and --producer: 'penstock transactions open' shows them")
+    else:
+        _abort_hanging(address, topic or "", partition, producer)
+
+
+def _abort(address: Address, name: str) -> None:
+    from penstock.client.transactions import abort_transaction
+
+    before = _known(address, name)
+    abort_transaction(address, name)
+    if before.transaction_state == "Ongoing":
+        click.echo(f"aborted {name}")
+    else:
+        click.echo(f"{name} had nothing open ({before.transaction_state}); its owner is fenced")
+
+
+def _abort_hanging(address: Address, topic: str, partition: int, producer: int) -> None:
+    from penstock.client.transactions import abort_in_partition, open_transactions
+
+    for hanging in open_transactions(address, topic):
+        if (hanging.partition, hanging.producer_id) == (partition, producer):
+            abort_in_partition(address, topic, hanging)
+            click.echo(f"aborted what producer {producer} had open in {topic}-{partition}")
+            return
+    raise PenstockError(
+        f"producer {producer} has nothing open in {topic}-{partition}: 'penstock transactions open' shows who has"
+    )
+
+
+def _known(address: Address, name: str) -> DescribedTransaction:
+    from penstock.client.transactions import describe_transaction
+
+    found = describe_transaction(address, name)
+    if found is None:
+        raise PenstockError(f"there is no transactional id {name}: 'penstock transactions list' shows what there is")
+    return found
+
+
+def _facts(found: DescribedTransaction) -> dict[str, Any]:
+    is_open = found.transaction_state == "Ongoing"
+    return {
+        "id": found.transactional_id,
+        "state": found.transaction_state,
+        "producer": found.producer_id,
+        "epoch": found.producer_epoch,
+        "timeout_ms": found.transaction_timeout_ms,
+        "open_s": max(int(time.time() - found.transaction_start_time_ms / 1000), 0) if is_open else None,
+        "partitions": [{"topic": t.topic, "partition": index} for t in found.topics for index in t.partitions],
+    }
+
+
+def _reached(broker: str) -> Address:
+    """The first of these brokers that listens."""
+    for one in broker.split(","):
+        try:
+            reach(one)
+        except PenstockError:
+            continue
+        return parse_address(one.strip())
+    reach(broker)
+    raise PenstockError(f"no broker answers at {broker}")
