@@ -103,9 +103,10 @@ def test_answers_carry_what_keeps_browsers_safe(guarded: EdgeStage) -> None:
     page = guarded.ask("GET", "/", headers=bearer(TOKEN))
     assert page.status == 200
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    for answer in (page, guarded.get("/health")):
+    assert page.headers["x-frame-options"] == "DENY"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    for answer in (page, guarded.get("/health"), guarded.ask("POST", "/ingest/purchases", EVENT, bearer(TOKEN))):
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["x-frame-options"] == "DENY"
 
 
 def test_beyond_loopback_without_a_token_is_refused_before_the_start(guarded: EdgeStage, tmp_path: Path) -> None:

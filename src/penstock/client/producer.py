@@ -15,8 +15,12 @@ from penstock.plan import Plan, TopicPlan
 
 # Reports are taken on the loop itself: librdkafka's callbacks take Python's lock once a message, and from a thread of
 # their own they would queue for it behind a busy loop. Measured: 189,000 events/s so, 80,000 to 143,000 with a thread.
-REPORTS_EVERY_S = 0.001
-LINGER_MS = 0.5
+TURN_S = 0.001
+# What comes while a group of events is under way is held, to go together when that is acknowledged, or soon anyway:
+# librdkafka's thread spins for as long as it has events that it may not send yet.
+TURNS_HELD = 8
+EVENTS_HELD = 2_000
+LINGER_MS = 0
 MESSAGES_MAX = 500_000
 CLOSE_WITHIN_S = 10.0
 
@@ -45,33 +49,41 @@ class EventProducer:
         self._settings = {name: _settings(topic) for name, topic in plan.topics.items()}
         self._producers: dict[tuple[str, ...], Producer] = {}
         self._broken: set[tuple[str, ...]] = set()
+        self._retired: list[Producer] = []
         self._loop = asyncio.get_running_loop()
+        self._held: list[tuple[str, Sequence[Sendable], Report]] = []
+        self._held_events = 0
+        self._held_turns = 0
         self._timer: asyncio.TimerHandle | None = None
+        for topic in dict.fromkeys(door.topic for door in plan.doors.values()):
+            self._producer(topic)  # connected before the first event comes
 
-    def send(self, topic: str, events: Sequence[Sendable], on_report: Report) -> tuple[int, str]:
-        """Hand over events in their order: how many were taken, and why not more.
+    def send(self, topic: str, events: Sequence[Sendable], on_report: Report) -> None:
+        """Hand over events in their order; for each `on_report(number, error, message)` is called once, on the loop."""
+        if self._timer is not None:
+            self._held.append((topic, events, on_report))
+            self._held_events += len(events)
+            return
+        self._produce(topic, events, on_report)
+        self._timer = self._loop.call_later(TURN_S, self._turn)
 
-        For each that was taken `on_report(number, error, message)` is called later, on the loop, exactly once.
-        """
+    def _produce(self, topic: str, events: Sequence[Sendable], on_report: Report) -> None:
         produce = self._producer(topic).produce
-        taken, fault = 0, ""
-        try:
-            for value, key, headers in events:
-                produce(topic, value, key, on_delivery=partial(on_report, taken), headers=headers)
-                taken += 1
-        except BufferError:
-            fault = "the buffer of the queue's client is full"
-        except KafkaException as error:
-            fault = error.args[0].str()
-        if self._timer is None:
-            self._timer = self._loop.call_later(REPORTS_EVERY_S, self._take_reports)
-        return taken, fault
+        for number, (value, key, headers) in enumerate(events):
+            try:
+                produce(topic, value, key, on_delivery=partial(on_report, number), headers=headers)
+            except BufferError:
+                on_report(number, KafkaError(KafkaError._QUEUE_FULL), None)
+            except KafkaException as error:
+                on_report(number, error.args[0], None)
 
     def _producer(self, topic: str) -> Producer:
         settings = self._settings[topic]
         if settings in self._broken:
+            # A fatal error is for good: another takes its place, and what it had is reported as failed.
             self._broken.discard(settings)
-            self._producers.pop(settings).purge()
+            self._retired.append(self._producers.pop(settings))
+            self._retired[-1].purge()
         producer = self._producers.get(settings)
         if producer is None:
             producer = self._producers[settings] = Producer(self._configuration(settings))
@@ -104,22 +116,39 @@ class EventProducer:
             "log_level": 0,
         }
 
-    def _take_reports(self) -> None:
-        self._timer = None
+    def _turn(self) -> None:
+        self._timer = self._loop.call_later(TURN_S, self._turn)
+        if self._take_reports() and self._held and self._held_turns < TURNS_HELD and self._held_events < EVENTS_HELD:
+            self._held_turns += 1
+            return
+        held, self._held = self._held, []
+        self._held_events = self._held_turns = 0
+        for sent in held:
+            self._produce(*sent)
+        if not any(map(len, self._all)):
+            self._timer.cancel()
+            self._timer = None
+
+    @property
+    def _all(self) -> list[Producer]:
+        return [*self._producers.values(), *self._retired]
+
+    def _take_reports(self) -> int:
+        """Call back for what was acknowledged; how much is still under way."""
         unreported = 0
-        for producer in self._producers.values():
+        for producer in self._all:
             producer.poll(0)
             unreported += len(producer)
-        if unreported and self._timer is None:
-            self._timer = self._loop.call_later(REPORTS_EVERY_S, self._take_reports)
+        self._retired = [producer for producer in self._retired if len(producer)]
+        return unreported
 
     async def missing_topics(self, names: list[str], timeout_s: float) -> list[str]:
         """Which of these topics the queue does not have; PenstockError if it does not answer."""
 
         def ask() -> list[str]:
-            asking = next(iter(self._producers.values()), None) or Producer(
-                {"bootstrap.servers": self._queue, "log_level": 0}
-            )
+            asking = next(iter(self._producers.values()), None)
+            if asking is None:  # an app without doors
+                asking = Producer({"bootstrap.servers": self._queue, "log_level": 0})
             there = asking.list_topics(timeout=timeout_s).topics
             return [name for name in names if name not in there]
 
@@ -131,11 +160,14 @@ class EventProducer:
     async def close(self) -> None:
         """Wait for what is under way, up to a bound; what is then left is reported as failed."""
         deadline = self._loop.time() + CLOSE_WITHIN_S
-        while any(map(len, self._producers.values())) and self._loop.time() < deadline:
-            await asyncio.sleep(REPORTS_EVERY_S)
-        for producer in self._producers.values():
+        while self._timer is not None and self._loop.time() < deadline:
+            await asyncio.sleep(TURN_S)
+        for producer in self._all:
             producer.purge()
             producer.poll(0)
+        for _, events, on_report in self._held:
+            for number in range(len(events)):
+                on_report(number, KafkaError(KafkaError._PURGE_QUEUE), None)
         if self._timer is not None:
             self._timer.cancel()
 

@@ -43,18 +43,9 @@ class Storing:
     def on_report(self, number: int, error: Any, message: Any) -> None:
         """What became of event `number`."""
         if error is not None:
-            self.fail(number, error.str())
-            return
-        if not number:
+            self.failed[number] = error.str()
+        elif not number:
             self.partition, self.offset = message.partition(), message.offset()
-        self._settle()
-
-    def fail(self, number: int, reason: str) -> None:
-        """Event `number` was not acknowledged."""
-        self.failed[number] = reason
-        self._settle()
-
-    def _settle(self) -> None:
         self.left -= 1
         if not self.left and not self.done.done():
             self.done.set_result(None)
@@ -83,7 +74,7 @@ class Collector:
         """Hand events to the queue, in their order."""
         storing = Storing(len(events), self._loop.create_future())
         stamped = self.stamps.headers(topic, [event.id for event in events], now_ms())
-        taken, fault = self._producer.send(
+        self._producer.send(
             topic,
             [
                 (event.value, event.key, headers + event.headers if event.headers else headers)
@@ -91,9 +82,6 @@ class Collector:
             ],
             storing.on_report,
         )
-        self.stamps.used(topic, taken)
-        for number in range(taken, len(events)):
-            storing.fail(number, fault)
         return storing
 
     async def store_all(self, topic: str, events: list[Ready], began: float) -> Answer:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-from starlette.routing import BaseRoute, Route
-
 from penstock.ingest import answers
 from penstock.ingest.admission import Admission, RefusedError
 from penstock.ingest.answers import Answer
@@ -17,18 +15,10 @@ from penstock.ingest.line_stream import LineStream
 from penstock.ingest.results import Results
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 from penstock.ingest.wait_rules import Asked
-from penstock.ingest.waiting import RESULTS_PREFIX, ResultDesk, Waiting
+from penstock.ingest.waiting import Waiting
 
 PREFIX = "/ingest/"
 ONE_ONLY = "wait is for a request with one event"
-
-
-def ingest_routes(collector: Collector, results: Results) -> list[BaseRoute]:
-    """The doors of a plan, and the results for whoever waited too short, for the edge's port."""
-    return [
-        Route(PREFIX + "{path:path}", endpoint=IngestDoors(collector, results)),
-        Route(RESULTS_PREFIX + "{path:path}", endpoint=ResultDesk(collector.plan, results), methods=["GET"]),
-    ]
 
 
 class IngestDoors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from penstock.event import ID, PRODUCER, SEQUENCE, TIME, Headers
 
@@ -22,21 +22,19 @@ def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
 
 
 class Stamps:
-    """Counts the events of each topic for one start of an edge. A number is used only if its event was handed over."""
+    """Counts the events of each topic for one start of an edge: a number that is missing in the queue is a loss."""
 
     def __init__(self, producer: str) -> None:
         self.producer = producer
         self._producer_header = (PRODUCER, producer.encode())
         self._next: dict[str, int] = {}
 
-    def headers(self, topic: str, ids: Iterable[str], time_ms: int) -> list[Headers]:
-        """The headers of the next events of a topic; `used` makes the numbers final."""
+    def headers(self, topic: str, ids: Sequence[str], time_ms: int) -> list[Headers]:
+        """The headers of the next events of a topic."""
         producer, moment = self._producer_header, (TIME, b"%d" % time_ms)
+        first = self._next.get(topic, 0)
+        self._next[topic] = first + len(ids)
         return [
             [(ID, id.encode()), producer, (SEQUENCE, b"%d" % sequence), moment]
-            for sequence, id in enumerate(ids, self._next.get(topic, 0))
+            for sequence, id in enumerate(ids, first)
         ]
-
-    def used(self, topic: str, count: int) -> None:
-        """So many of the events that were stamped last were handed over."""
-        self._next[topic] = self._next.get(topic, 0) + count

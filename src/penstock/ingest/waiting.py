@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from starlette.routing import BaseRoute, Route
+
 from penstock.errors import PenstockError
 from penstock.ingest import answers, wait_rules
 from penstock.ingest.answers import Answer
@@ -16,6 +18,11 @@ from penstock.ingest.ways import ways_from
 from penstock.plan import Plan
 
 RESULTS_PREFIX = "/results/"
+
+
+def result_routes(plan: Plan, results: Results) -> list[BaseRoute]:
+    """Where to ask again, for the edge's port."""
+    return [Route(RESULTS_PREFIX + "{path:path}", endpoint=ResultDesk(plan, results), methods=["GET"])]
 
 
 class Waiting:

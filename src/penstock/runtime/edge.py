@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import uvloop
 from starlette.applications import Starlette
@@ -20,12 +21,13 @@ from penstock.deliver.routes import Live
 from penstock.errors import ConfigError
 from penstock.ingest.collector import Collector
 from penstock.ingest.results import Results
-from penstock.ingest.routes import ingest_routes
+from penstock.ingest.routes import PREFIX, IngestDoors
+from penstock.ingest.waiting import result_routes
 from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, read_spec
-from penstock.runtime.edge_guard import Gate, Guard, refuse_open_edge
+from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
 from penstock.runtime.edge_server import edge_server, listening_socket
 from penstock.runtime.logs import log_line
@@ -73,9 +75,9 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
     metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
-    doors = [*ingest_routes(collector, results), *live.routes]
-    app = Starlette(routes=[*doors, *operator_routes(missing, metrics), *page_routes(plan)])
-    guard = Guard(app, Gate(config, host))
+    doors = IngestDoors(collector, results)
+    routes = [*result_routes(plan, results), *live.routes, *operator_routes(missing, metrics), *page_routes(plan)]
+    guard = Guard(_front(doors, Starlette(routes=routes)), Gate(config, host))
     metrics.append(guard.metric_lines)
     try:
         sock = listening_socket(host, port)
@@ -102,6 +104,16 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
     await results.close()
     await tail.close()
     await producer.close()
+
+
+def _front(doors: Asgi, rest: Asgi) -> Asgi:
+    """Events go straight to the doors: Starlette's way to a handler costs as much as storing one."""
+
+    async def pass_on(scope: Scope, receive: Any, send: Send) -> None:
+        app = doors if scope["type"] == "http" and scope["path"].startswith(PREFIX) else rest
+        await app(scope, receive, send)
+
+    return pass_on
 
 
 def _handles() -> int:

@@ -22,8 +22,8 @@ FAILURE_DELAY_S = 0.5
 DELAYED_MAX = 100  # then a wrong token is refused at once: nobody's memory is held
 POLICY_CLOSE = 1008
 
-_SAFE = (
-    (b"x-content-type-options", b"nosniff"),
+_SAFE = ((b"x-content-type-options", b"nosniff"),)  # on everything; what only pages need costs the doors time
+_PAGE_SAFE = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -112,8 +112,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = message["headers"] = [*message.get("headers", ()), *_SAFE]
                 names = dict(headers)
-                if names.get(b"content-type", b"").startswith(b"text/html") and _PAGE_POLICY[0] not in names:
-                    headers.append(_PAGE_POLICY)
+                if names.get(b"content-type", b"").startswith(b"text/html"):
+                    headers += _PAGE_SAFE if _PAGE_POLICY[0] in names else (*_PAGE_SAFE, _PAGE_POLICY)
             await send(message)
 
         return await self._app(scope, receive, send_safely)

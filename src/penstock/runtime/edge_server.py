@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Generator
@@ -15,12 +16,41 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from penstock.config import EdgeConfig
 from penstock.deliver.sse import TRANSPORT
 from penstock.ingest.asgi import LATE
+from penstock.runtime.logs import log_line
 
 HEAD_BYTES_MAX = 64 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024  # of what a WebSocket client says, which nobody reads
 KEEP_ALIVE_S = 75
 STOP_WITHIN_S = 10
 SWEEP_S = 0.5
+
+
+class _Corked:
+    """The transport of the answer to a POST. uvicorn writes head and body apart; together they are one system call."""
+
+    __slots__ = ("_head", "_is_open", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head = b""
+        self._is_open = False
+
+    def write(self, data: bytes) -> None:
+        if self._is_open or data.startswith(b"HTTP/1.1 100 "):
+            self._transport.write(data)
+        elif not self._head:
+            self._head = data
+        else:
+            self._is_open = True
+            self._transport.write(self._head + data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        if self._head and not self._is_open:
+            self._transport.write(self._head)
+        self._transport.close()
 
 
 class EdgeProtocol(HttpToolsProtocol):
@@ -57,6 +87,8 @@ class EdgeProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head_bytes = -1
         super().on_headers_complete()
+        if self.scope["method"] == "POST":
+            self.cycle.transport = _Corked(self.transport)  # type: ignore[assignment]  # all that a cycle calls
 
     def on_message_complete(self) -> None:
         self.began = None
@@ -90,6 +122,13 @@ class EdgeProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
+class _Lines(logging.Handler):
+    """What uvicorn has to say, in the form of our own log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log_line(record.levelname, "http", detail=self.format(record))
+
+
 class EdgeServer(uvicorn.Server):
     """A server whose signals are its owner's, and whose requests end."""
 
@@ -119,6 +158,8 @@ class EdgeServer(uvicorn.Server):
 
 def edge_server(app: Any, config: EdgeConfig) -> EdgeServer:
     """A server for an ASGI application; `serve(sockets=[…])` runs it until `should_exit`."""
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [_Lines(logging.WARNING)], False
     protocol = type("LimitedProtocol", (EdgeProtocol,), {"limits": config})
     settings = uvicorn.Config(
         app,
