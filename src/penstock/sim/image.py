@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from penstock.log.layout import LOG, WITNESS
 from penstock.log.witness import Witness, decode_witness
-from penstock.records.batch import HEADER_SIZE, MAGIC, BatchHeader, crc_matches, decode_header
+from penstock.records.batch import HEADER, HEADER_SIZE, MAGIC, BatchHeader, crc_matches, decode_header
 from penstock.sim.disk import FakeDisk
 from penstock.sim.inode import Folder, Inode
 
@@ -19,6 +19,10 @@ class Stored(NamedTuple):
     payload: bytes
     position: int
     file: str
+
+
+def raw_batch(stored: Stored) -> bytes:
+    return HEADER.pack(*stored.header) + stored.payload
 
 
 Batches = dict[int, Stored]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from penstock.broker.catalog import Catalog
 from penstock.broker.changes import Change, decode_change
 from penstock.broker.partition import Partition
-from penstock.log.layout import META_FOLDER
+from penstock.log.layout import GROUPS_FOLDER, META_FOLDER
 from penstock.log.producers import Sent
-from penstock.records.batch import HEADER
 from penstock.records.record import decode_records
-from penstock.sim.image import Batches, Stored
+from penstock.sim.group_checks import groups_equal_replay, join_is_answered, positions_never_go_back
+from penstock.sim.image import Batches, raw_batch
 from penstock.wire.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def producer_repeat_stored_once(world: World) -> str | None:
 def witness_is_sound(world: World) -> str | None:
     """The witness never claims more than a power cut would leave."""
     folders = [a.folder for a in world.ledger.accounts.values() if not a.topic.is_going and not a.damaged]
-    for folder in [*folders, META_FOLDER]:
+    for folder in [*folders, META_FOLDER, GROUPS_FOLDER]:
         witness = world.imager.witness(folder)
         if witness is not None and witness.offset > world.imager.durable_end(folder):
             end = world.imager.durable_end(folder)
@@ -190,6 +190,9 @@ AFTER_STEP: dict[str, Check] = {
     "bounded-memory": bounded_memory,
     "waiting-fetch-is-answered": waiting_fetch_is_answered,
     "repeat-is-recognised": repeat_is_recognised,
+    "groups-equal-replay": groups_equal_replay,
+    "positions-never-go-back": positions_never_go_back,
+    "join-is-answered": join_is_answered,
 }
 
 
@@ -211,10 +214,6 @@ def _changes(batches: Batches, start: int, end: int) -> list[Change]:
         if start <= base < end:
             found += [decode_change(record.value or b"") for record in decode_records(raw_batch(batches[base]))]
     return found
-
-
-def raw_batch(stored: Stored) -> bytes:
-    return HEADER.pack(*stored.header) + stored.payload
 
 
 def _rebuild(batches: Batches) -> dict[int, tuple[Sent, ...]]:

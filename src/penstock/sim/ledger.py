@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.log.layout import partition_folder
@@ -67,10 +68,20 @@ class Account:
         return topic.retention_ms >= 0 and promise.timestamp < now_ms - topic.retention_ms
 
 
+class Place(NamedTuple):
+    """A partition by the name of its topic; no name is used twice."""
+
+    topic: str
+    number: int
+
+
 class Ledger:
-    """Topics and partitions, and every value that was ever sent."""
+    """Topics and partitions, every value that was ever sent, and what groups were told."""
 
     def __init__(self) -> None:
+        self.committed: dict[tuple[str, Place], int] = {}  # the highest position acknowledged to a group
+        self.owners: dict[tuple[str, int], dict[Place, str]] = {}  # by group and generation
+        self.handed_out: dict[tuple[str, int], int] = {}  # when a generation was first handed out
         self.topics: dict[str, SimTopic] = {}
         self.accounts: dict[Key, Account] = {}
         self.values: dict[bytes, tuple[str, ...]] = {}  # payload -> the values in it
@@ -90,6 +101,11 @@ class Ledger:
         if found is None:
             found = self.accounts[key] = Account(topic, index)
         return found
+
+    def forget_group(self, group: str) -> None:
+        """It has ended; one of the same name begins anew."""
+        self.owners = {key: owners for key, owners in self.owners.items() if key[0] != group}
+        self.handed_out = {key: since_ms for key, since_ms in self.handed_out.items() if key[0] != group}
 
     def live(self) -> list[SimTopic]:
         return [topic for topic in self.topics.values() if not topic.is_going]

@@ -9,6 +9,10 @@ from typing import Any
 
 from penstock.broker import metalog, node, store
 from penstock.broker.events import Synced
+from penstock.broker.groups import rebalance
+from penstock.broker.groups.group import Group
+from penstock.broker.groups.table import GroupTable
+from penstock.broker.journal import Journal
 from penstock.broker.metalog import MetaLog
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
@@ -16,6 +20,7 @@ from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
+from penstock.sim import group_plants
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +236,24 @@ PLANTS: dict[str, Plant] = {
         Plant("answers-overtake", Node, "answer", _answers_overtake, ("replies-in-order",)),
         Plant("never-resumed", Node, "_resume_some", _never_resumed, ("calm-finishes",)),
         Plant("checksum-not-checked", reading, "crc32c", _checksum_not_checked, ("damage-is-never-served",)),
+        Plant(
+            "committed-before-durable", Journal, "_append", group_plants.committed_before_durable,
+            ("positions-never-go-back",),
+        ),
+        Plant("true-before-durable", Journal, "_append", group_plants.true_before_durable, ("groups-equal-replay",)),
+        Plant(
+            "snapshot-without-positions", GroupTable, "snapshot", group_plants.snapshot_without_positions,
+            ("positions-never-go-back",),
+        ),
+        Plant("fenced-may-commit", Group, "refuse_commit", group_plants.fenced_may_commit, ("nobody-fenced-commits",)),
+        Plant(
+            "generation-used-twice", Group, "begin_generation", group_plants.generation_used_twice,
+            ("one-owner-in-a-generation",),
+        ),
+        Plant(
+            "joins-wait-for-ever", rebalance, "_wait_for_joins", group_plants.joins_wait_for_ever,
+            ("join-is-answered",),
+        ),
         Plant(
             "last-change-lost", metalog, "read_values", _last_change_lost,
             ("catalog-equals-replay", "topics-survive"),

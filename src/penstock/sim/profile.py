@@ -15,6 +15,7 @@ class Profile:
     steps: int
     producers: int
     consumers: int
+    members: int
     cut_power: float
     kill: float
     stop: float
@@ -41,12 +42,16 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         inflight_bytes_max_connection=chance.choice((1000, 5000, 10**6)),
         inflight_bytes_max=chance.choice((4000, 10**6)),
         memory_reserve=chance.choice((3, 20, 1000)),
+        group_session_ms_min=1,
+        group_initial_delay_ms=chance.choice((0, 50, 200)),
+        offsets_check_ms=chance.choice((200, 600_000)),
         fetch_bytes_max=chance.choice((1000, 10**6)),
     )
     return Profile(
         steps=chance.randint(30, 120),
         producers=chance.randint(1, 3),
         consumers=chance.randint(1, 2),
+        members=chance.choice((0, 2, 3, 5)),
         cut_power=0.0 if damage else sometimes(chance.choice((0.02, 0.08)), 0.7),
         kill=sometimes(0.03),
         stop=sometimes(0.02),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import ErrorCode
 from penstock.records.batch import HEADER_SIZE, BatchHeader, crc_matches, decode_header
+from penstock.sim.group_checks import nobody_fenced_commits, one_owner_in_a_generation
 from penstock.sim.ledger import Account, Promise
 from penstock.sim.network import Asked
 from penstock.sim.producer import Flight
@@ -133,6 +134,8 @@ ON_REPLY: dict[str, Check] = {
     "damage-is-never-served": damage_is_never_served,
     "no-false-damage": no_false_damage,
     "producer-ids-are-unique": producer_ids_are_unique,
+    "one-owner-in-a-generation": one_owner_in_a_generation,
+    "nobody-fenced-commits": nobody_fenced_commits,
 }
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from penstock.assure.checker import check
 from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
-from penstock.broker import metalog, room
+from penstock.broker import journal, metalog, room
 from penstock.config import TOPIC_SETTINGS
 from penstock.sim.chaos import Chaos
 from penstock.sim.consumer import Consumer
@@ -21,6 +21,7 @@ CALM_STEPS_MAX = 1500
 SMALL = (
     (metalog, "_COMPACT_AFTER", 6),
     (metalog, "SPARE_BYTES", 4096),
+    (journal, "COMPACT_BYTES", 1500),
     (room, "LITTLE_BYTES", 500),
     (room, "REPLY_BYTES_UNHELD", 1500),
 )
@@ -78,6 +79,7 @@ def _is_finished(world: World) -> bool:
     return (
         all(producer.is_done for producer in world.producers)
         and all(consumer.is_at_end for consumer in world.consumers)
+        and all(member.is_settled for member in world.members)
         and not (world.admin.link is not None and world.admin.link.in_flight)
         and not world.jobs
         and not world.ended
@@ -86,6 +88,7 @@ def _is_finished(world: World) -> bool:
 
 def _unfinished(world: World) -> str:
     waiting = [p.name for p in world.producers if not p.is_done] + [c.name for c in world.consumers if not c.is_at_end]
+    waiting += [member.name for member in world.members if not member.is_settled]
     stopped = world.node.stopped if world.node is not None else "down"
     return f"after {CALM_STEPS_MAX} calm steps {waiting or 'the admin or a sync'} still waits; stopped: {stopped}"
 

@@ -19,6 +19,7 @@ from penstock.sim.inode import Mood
 from penstock.sim.invariants import AFTER_STEP
 from penstock.sim.jobs import Job
 from penstock.sim.ledger import SimTopic
+from penstock.sim.member import Member
 from penstock.sim.network import Client, Link, WrongReplyError
 from penstock.sim.producer import Lane, Producer
 from penstock.sim.profile import Profile, make_profile
@@ -58,9 +59,11 @@ class World:
         self.sync_failed_ms: dict[str, int] = {}
         self.unopened: dict[str, None] = {}  # partitions that a failing disk kept from being opened
         self.steps = 0
+        self.before_ms = 0
         self.starts = 0
         self.trace: list[str] = []
         self._gone: list[Event] = []
+        self._ended_groups: list[str] = []
         self._next_link = 0
         self._put_aside: set[int] = set()  # connections whose requests waited to be taken up after the last step
         self.admin = Admin(self.scene, self._on_topic)
@@ -71,6 +74,10 @@ class World:
         for producer in self.producers:
             producer.acks = -1 if producer.idempotent else producer.acks
         self.consumers = [Consumer(self.scene, f"c{n}") for n in range(self.profile.consumers)]
+        self.members = [
+            Member(self.scene, f"m{n}", f"g{n % 2}", is_static=self.chance.random() < 0.3)
+            for n in range(self.profile.members)
+        ]
 
     @property
     def now_ms(self) -> int:
@@ -116,6 +123,7 @@ class World:
                 raise BrokenError("node-starts", f"on a healthy disk: {error}") from error
             self.note(f"start refused: {error}")
             return False
+        self.node.groups.on_ended = self._ended_groups.append
         self.note("started")
         return True
 
@@ -176,13 +184,19 @@ class World:
     def moment(self, *, calm: bool = False) -> None:
         """Clients act, events arrive in batches, the node steps, and every invariant is looked at."""
         self.steps += 1
+        self.before_ms = self.now_ms
         chance = self.chance
         self.scene.now_ms += (
             100 if calm else chance.choice((1, 1, 1, 5, 30, 300, 40_000 if chance.random() < 0.1 else 2))
         )
         if self.node is None:
             return
-        clients: list[Admin | Producer | Consumer] = [self.admin, *self.producers, *self.consumers]
+        clients: list[Admin | Producer | Consumer | Member] = [
+            self.admin,
+            *self.producers,
+            *self.consumers,
+            *self.members,
+        ]
         for client in clients:
             for _ in range(1 if calm else chance.choice((0, 1, 1, 3))):
                 client.act()
@@ -223,6 +237,9 @@ class World:
         except Exception as error:  # whatever escapes from a step would end the process
             raise BrokenError("step-never-raises", f"{type(error).__name__}: {error}") from error
         self._perform(effects)
+        for group in self._ended_groups:
+            self.ledger.forget_group(group)
+        self._ended_groups.clear()
 
     def _perform(self, effects: Iterable[Effect]) -> None:
         for effect in effects:

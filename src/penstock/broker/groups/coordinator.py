@@ -21,7 +21,7 @@ from penstock.broker.groups.group import Group, State, Tally, restored_group
 from penstock.broker.groups.joining import Joiner, join
 from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import OnJoined, OnSynced
-from penstock.broker.groups.rebalance import drop_member, go_on_without, hand_out, listen_for
+from penstock.broker.groups.rebalance import go_on_without, hand_out, listen_for
 from penstock.broker.journal import Finish
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
@@ -132,7 +132,7 @@ class Coordinator:
             return ErrorCode.NONE
         code = group.fault_of(member_id, instance_id)
         if not code:
-            drop_member(group, group.members[member_id])
+            group.remove(member_id)
         return code
 
     # Positions.

@@ -98,11 +98,13 @@ class Group:
         self.leader = self.leader or member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Forget a member; whom it waits with is told by the caller."""
+        """Forget a member; whatever it waits for, it is told so."""
         member = self.members.pop(member_id, None)
         self.unsynced.pop(member_id, None)
         if member is None:
             return
+        answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         member.alarm.due_ms = None
         self._count(member, -1)
         if member.instance_id is not None and self.statics.get(member.instance_id) == member_id:

@@ -10,7 +10,6 @@ from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import Member
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
-from penstock.wire.messages.join_group import JoinGroupResponse
 from penstock.wire.messages.sync_group import SyncGroupResponse
 
 
@@ -34,14 +33,8 @@ def listen_for(host: Host, group: Group, member: Member, now_ms: int, timeout_ms
 def on_silence(host: Host, group: Group, member: Member, now_ms: int) -> None:
     """A member was not heard of in time: the others go on without it."""
     if group.members.get(member.member_id) is member and not member.is_excused:
-        drop_member(group, member)
+        group.remove(member.member_id)
         go_on_without(host, group, now_ms)
-
-
-def drop_member(group: Group, member: Member) -> None:
-    answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    group.remove(member.member_id)
 
 
 def go_on_without(host: Host, group: Group, now_ms: int) -> None:
@@ -61,8 +54,7 @@ def prepare(host: Host, group: Group, now_ms: int) -> None:
     group.is_forming = group.state is State.EMPTY
     group.move_to(State.PREPARING, now_ms)
     if group.is_forming:
-        delay_ms = host.config.group_initial_delay_ms
-        _wait_for_newcomers(host, group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0), now_ms)
+        _wait_for_newcomers(host, group, now_ms + group.rebalance_timeout_ms, now_ms)
     elif group.has_all_joined:
         complete_join(host, group, now_ms)
     else:
@@ -74,19 +66,18 @@ def _wait_for_joins(host: Host, group: Group, now_ms: int) -> None:
     host.alarms.set(group.join_alarm, now_ms + group.rebalance_timeout_ms)
 
 
-def _wait_for_newcomers(host: Host, group: Group, delay_ms: int, left_ms: int, now_ms: int) -> None:
+def _wait_for_newcomers(host: Host, group: Group, until_ms: int, now_ms: int) -> None:
     """A group that forms waits a little, and again while members still arrive: a crowd is one rebalance."""
     group.has_newcomer = False
 
     def ring(then_ms: int) -> None:
-        if group.has_newcomer and left_ms:
-            next_ms = min(host.config.group_initial_delay_ms, left_ms)
-            _wait_for_newcomers(host, group, next_ms, max(left_ms - delay_ms, 0), then_ms)
+        if group.has_newcomer and then_ms < until_ms:
+            _wait_for_newcomers(host, group, until_ms, then_ms)
         else:
             complete_join(host, group, then_ms)
 
     group.join_alarm.ring = ring
-    host.alarms.set(group.join_alarm, now_ms + delay_ms)
+    host.alarms.set(group.join_alarm, min(now_ms + host.config.group_initial_delay_ms, until_ms))
 
 
 def complete_if_all_joined(host: Host, group: Group, now_ms: int) -> None:
@@ -100,7 +91,7 @@ def complete_join(host: Host, group: Group, now_ms: int) -> None:
     if group.state is not State.PREPARING:
         return
     for member in [m for m in group.members.values() if m.on_joined is None and m.instance_id is None]:
-        drop_member(group, member)
+        group.remove(member.member_id)
     if group.members and not group.elect_joined_leader():
         _wait_for_joins(host, group, now_ms)
         return
@@ -124,7 +115,7 @@ def _on_unsynced(host: Host, group: Group, generation: int, now_ms: int) -> None
     """Members that joined and never asked for their assignment are not there."""
     if generation == group.generation and group.state in (State.COMPLETING, State.STABLE) and group.unsynced:
         for member_id in list(group.unsynced):
-            drop_member(group, group.members[member_id])
+            group.remove(member_id)
         prepare(host, group, now_ms)
 
 

@@ -1,0 +1,120 @@
+"""What must hold of groups: after every event, and of every answer at the moment it is given."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from penstock.broker.groups.changes import decode_change
+from penstock.broker.groups.table import GroupTable
+from penstock.log.layout import GROUPS_FOLDER
+from penstock.records.record import decode_records
+from penstock.sim.image import raw_batch
+from penstock.sim.ledger import Place
+from penstock.sim.network import Asked
+from penstock.wire.message import Message
+from penstock.wire.messages.join_group import JoinGroupRequest
+from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from penstock.sim.world import World
+
+JOIN_WAIT_MS = 10_000  # the longest rebalance timeout of any member, twice, and what a group waits for newcomers
+
+
+def groups_equal_replay(world: World) -> str | None:
+    """What the node knows of groups is what the durable group log says, no more and no less."""
+    node = world.node
+    if node is None or node.groups.journal.partition.log.stopped is not None:
+        return None
+    log = node.groups.journal.partition.log
+    end = log.visible.offset
+    if world.imager.durable_end(GROUPS_FOLDER) < end:
+        return f"the group log shows offset {end}, durable is {world.imager.durable_end(GROUPS_FOLDER)}"
+    durable = world.imager.durable(GROUPS_FOLDER)
+    known = world.remembered.get("groups")
+    if known is None or known[0] is not durable or known[1] != end or known[2] != log.start_offset:
+        rebuilt = GroupTable()
+        for base in sorted(durable):
+            if log.start_offset <= base < end:
+                for record in decode_records(raw_batch(durable[base])):
+                    rebuilt.replay_(decode_change(record.value or b""))
+        known = world.remembered["groups"] = (durable, end, log.start_offset, _facts(rebuilt))
+    if _facts(node.groups.table) != known[3]:
+        return f"what is known of groups is not what their log says up to offset {end}"
+    return None
+
+
+def _facts(table: GroupTable) -> object:
+    # A snapshot may tell the same in another order.
+    return dict(table.groups), {group: dict(positions) for group, positions in table.positions.items()}, table.bytes
+
+
+def positions_never_go_back(world: World) -> str | None:
+    """A group stands at least where it was told that it stands, whatever happened since."""
+    node = world.node
+    if node is None:
+        return None
+    for (group, place), offset in world.ledger.committed.items():
+        topic = world.ledger.topics[place.topic]
+        if topic.is_going:
+            continue
+        found = node.groups.table.position(group, topic.topic_id, place.number)
+        if found is None or found.offset < offset:
+            stands = "nowhere" if found is None else f"at {found.offset}"
+            return f"{group} was told that {place.topic}-{place.number} is at {offset}, and stands {stands}"
+    return None
+
+
+def join_is_answered(world: World) -> str | None:
+    """Nobody waits for a generation longer than the slowest member may take."""
+    node = world.node
+    if node is None:
+        return None
+    for link in world.links.values():
+        if not link.unanswered or link.is_closing or link.number not in node.connections:
+            continue
+        asked = link.unanswered[0]
+        request = asked.request
+        # A static member that returns waits for the disk instead.
+        is_bound = isinstance(request, JoinGroupRequest) and request.group_instance_id is None
+        if isinstance(request, JoinGroupRequest) and is_bound and not node.connections[link.number].backlog:
+            waits_ms = world.now_ms - asked.waits_from_ms
+            # A moment may itself be longer than the limit: then it is answered in it.
+            if waits_ms > JOIN_WAIT_MS and asked.waits_from_ms < world.before_ms - JOIN_WAIT_MS:
+                return f"{link.client.name} waits for {waits_ms} ms to join {request.group_id}"
+    return None
+
+
+def one_owner_in_a_generation(world: World, asked: Asked, response: Message) -> str | None:
+    """A partition belongs to one member of a generation, whenever and however often they ask."""
+    request = asked.request
+    if not isinstance(request, SyncGroupRequest) or not isinstance(response, SyncGroupResponse) or response.error_code:
+        return None
+    world.ledger.handed_out.setdefault((request.group_id, request.generation_id), world.now_ms)
+    owners = world.ledger.owners.setdefault((request.group_id, request.generation_id), {})
+    who = request.group_instance_id or request.member_id
+    for name, index in json.loads(bytes(response.assignment) or b"[]"):
+        owner = owners.setdefault(Place(name, index), who)
+        if owner != who:
+            return f"{name}-{index} belongs to {owner} and {who} in generation {request.generation_id}"
+    return None
+
+
+def nobody_fenced_commits(world: World, asked: Asked, response: Message) -> str | None:
+    """Once a generation was handed out, members of earlier ones commit nothing; notes what is promised to others."""
+    request = asked.request
+    if not isinstance(request, OffsetCommitRequest) or not isinstance(response, OffsetCommitResponse):
+        return None
+    offsets: dict[Place, int] = asked.tag  # type: ignore[assignment]  # set when asking
+    generation = request.generation_id_or_member_epoch
+    for place, topic in zip(offsets, response.topics, strict=True):
+        if topic.partitions[0].error_code:
+            continue
+        key = (request.group_id, place)
+        world.ledger.committed[key] = max(offsets[place], world.ledger.committed.get(key, 0))
+        for (group, newer), handed_ms in world.ledger.handed_out.items():
+            if group == request.group_id and newer > generation >= 0 and asked.delivered_ms > handed_ms:
+                return f"{request.member_id} of generation {generation} committed after {newer} was handed out"
+    return None
