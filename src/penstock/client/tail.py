@@ -18,6 +18,7 @@ _POLL_S = 0.05  # how long a new topic may wait for the thread
 _BATCH_MAX = 2_000
 _BATCHES_MAX = 4  # handed to the loop and not yet taken; then the queue keeps the rest
 _BUFFERED_KIB = 16 * 1024
+_LEADER_S = 1.0
 _REFRESH_S = 5.0  # how soon a new partition is found
 
 
@@ -177,9 +178,13 @@ class Tail:
             self._loop.call_soon_threadsafe(call, *args)
 
     def _obey(self, is_start: bool, places: dict[Place, int]) -> None:
-        from confluent_kafka import TopicPartition
+        from confluent_kafka import KafkaException, TopicPartition
 
         if is_start:
+            # The library looks for the leader of a topic that it does not know only once a second.
+            for topic in dict.fromkeys(topic for topic, _ in places):
+                with contextlib.suppress(KafkaException):
+                    self._consumer.list_topics(topic, timeout=_LEADER_S)
             self._consumer.incremental_assign([TopicPartition(*place, offset) for place, offset in places.items()])
         else:
             self._consumer.incremental_unassign([TopicPartition(*place) for place in places])
