@@ -15,7 +15,7 @@ from penstock.config import BrokerConfig
 from penstock.drills.broker_process import free_port
 
 DEADLINE_S = 60.0
-SECTION = (Path(__file__).parents[2] / "README.md").read_text().split("## A minute of use\n")[1].split("\n## ")[0]
+SECTION = (Path(__file__).parents[2] / "README.md").read_text().split("## The queue alone\n")[1].split("\n## ")[0]
 SHELL = SECTION.split("```\n")[1]
 PYTHON = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
