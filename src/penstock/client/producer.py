@@ -18,7 +18,7 @@ from penstock.plan import Plan, TopicPlan
 TURN_S = 0.001
 # What comes while a group of events is under way is held, to go together when that is acknowledged, or soon anyway:
 # librdkafka's thread spins for as long as it has events that it may not send yet.
-TURNS_HELD = 8
+TURNS_HELD = 50  # a partition that hangs delays the others by so much
 EVENTS_HELD = 2_000
 LINGER_MS = 0
 MESSAGES_MAX = 500_000

@@ -23,6 +23,7 @@ class _Part(NamedTuple):
     numbers: list[int]
     event_bytes: int
     held: int
+    began: float
 
 
 class LineStream:
@@ -34,7 +35,6 @@ class LineStream:
         self._lines = Lines(admission.event_bytes_max)
         self._parts: deque[_Part] = deque()
         self._under_way = 0
-        self._began = time.perf_counter()
         self.tally = Tally()
 
     async def run(self, scope: Scope, receive: Receive) -> Answer:
@@ -73,7 +73,8 @@ class LineStream:
             else:
                 await asyncio.sleep(ROOM_AGAIN_S)
         self._under_way += held
-        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, size, held))
+        began = time.perf_counter()
+        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, size, held, began))
         while self._under_way > WINDOW_BYTES or (self._parts and self._parts[0].storing.done.done()):
             await self._settle_one()
 
@@ -111,4 +112,4 @@ class LineStream:
         counters.unstored[topic] += len(failed)
         if not failed:
             counters.accepted_bytes[topic] += part.event_bytes
-        counters.store.add((time.perf_counter() - self._began) * 1000)
+        counters.store.add((time.perf_counter() - part.began) * 1000)

@@ -84,7 +84,7 @@ class Results:
                 }
             except (msgspec.DecodeError, ValueError):
                 continue  # anybody may write there; what is no progress says nothing
-            if self.waits.on_positions(said.query, positions):
+            if said.query in self._plan.queries and self.waits.on_positions(said.query, positions):
                 self._ask_ends(said.query)
 
     def on_stored(self, wait: Any, topic: str, partition: int, offset: int) -> None:
