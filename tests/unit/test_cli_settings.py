@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from penstock.cli.address import parse_address
+from penstock.cli.main import main
 from penstock.cli.settings import client_address, load_config
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
@@ -102,3 +104,21 @@ def test_addresses_are_read_as_people_write_them() -> None:
     for wrong in ("", "host", "host:", ":1", "::1:5", "host:x", "host:65536", "host:-1"):
         with pytest.raises(ValueError):
             parse_address(wrong)
+
+
+def test_secrets_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither ours nor those among Spark's settings, with --origin, with --json, of this folder or of the last run."""
+    canary = "canary-4711"
+    write(tmp_path, "penstock.toml", f'[edge]\ntoken = "{canary}"\n[analyze.spark]\nspark.ssl.password = "{canary}"\n')
+    kept = {"session": {"spark.a.secret": {"value": canary, "origin": "[analyze.spark]"}}}
+    (tmp_path / ".penstock" / "analyze").mkdir(parents=True)
+    (tmp_path / ".penstock" / "analyze" / "spark-settings.json").write_text(json.dumps(kept))
+    monkeypatch.chdir(tmp_path)
+    for flags in ([], ["--origin"], ["--json"], ["--json", "--origin"], ["--data", ".penstock"]):
+        assert main(["config", "show", *flags]) == 0
+        shown = capsys.readouterr().out
+        assert canary not in shown
+        assert "***" in shown
+        assert "spark.a.secret" in shown

@@ -9,6 +9,8 @@ from typing import Any
 
 Positions = dict[str, dict[str, int]]
 
+_NO_WATERMARK_YET = "1970-01-01T00:00:00.000Z"
+
 
 @dataclass
 class Numbers:
@@ -36,7 +38,8 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     if rows_out is not None:
         numbers.rows_out += rows_out
         numbers.rows_out_per_s = _rate(rows_out, seconds)
-    numbers.watermark = progress.get("eventTime", {}).get("watermark")
+    watermark = progress.get("eventTime", {}).get("watermark")
+    numbers.watermark = None if watermark == _NO_WATERMARK_YET else watermark
     stores = progress.get("stateOperators") or []
     if stores:
         numbers.state_rows = sum(_count(store.get("numRowsTotal")) or 0 for store in stores)

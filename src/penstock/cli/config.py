@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.cli.settings import TABLES, load_config
 from penstock.config import TOPIC_SETTINGS, hint
 from penstock.errors import ConfigError
 
-SECRETS = ("token",)
+_SECRET = re.compile(r"(^|[._])(token|password|secret|credentials?)($|[._])", re.IGNORECASE)
 _LARGEST = {"int": 2**31 - 1, "long": 2**63 - 1}
 
 
@@ -31,24 +32,57 @@ def command() -> None:
 
 @command.command("show")
 @click.option("--origin", is_flag=True, help="Say where each setting came from.")
+@click.option("--data", metavar="DIR", help="Also show the settings that Spark had in the last run on this folder.")
 @json_option
-def show(origin: bool, as_json: bool) -> None:
+def show(origin: bool, data: str | None, as_json: bool) -> None:
     """Print the settings in force in this folder, as penstock.toml would have them."""
     tables: dict[str, tuple[Any, dict[str, str]]] = {
         name: load_config(Path.cwd(), os.environ, {}, table) for name, table in TABLES.items()
     }
+    spark = _spark_settings(data or tables["broker"][0].data, asked=data is not None)
     if as_json:
-        print_json({name: _told_json(*found, origin) for name, found in tables.items()})
+        told = {name: _told_json(*found, origin) for name, found in tables.items()}
+        print_json(told | ({"spark": _spark_json(spark, origin)} if spark else {}))
         return
     for number, (name, (config, origins)) in enumerate(tables.items()):
         click.echo(f"\n[{name}]" if number else f"[{name}]")
-        values = _shown(config)
-        names = max(map(len, values))
-        texts = {key: _toml(value) for key, value in values.items()}
-        width = max(map(len, texts.values()))
-        for key, text in texts.items():
-            line = f"{key:<{names}} = {text}"
-            click.echo(f"{key:<{names}} = {text:<{width}}  # {origins[key]}" if origin else line)
+        _print_table(_shown(config), origins if origin else None)
+    for name, settings in spark.items():
+        click.echo(f"\n# Spark in the last run, {name}")
+        values = {f"# {key}": setting["value"] for key, setting in settings.items()}
+        origins = {f"# {key}": setting["origin"] for key, setting in settings.items()}
+        _print_table(values, origins if origin else None)
+
+
+def _print_table(values: dict[str, Any], origins: dict[str, str] | None) -> None:
+    names = max(map(len, values))
+    texts = {key: _toml(value) for key, value in values.items()}
+    width = max(map(len, texts.values()))
+    for key, text in texts.items():
+        click.echo(f"{key:<{names}} = {text:<{width}}  # {origins[key]}" if origins else f"{key:<{names}} = {text}")
+
+
+def _spark_settings(data: str, asked: bool) -> dict[str, dict[str, dict[str, str]]]:
+    """What `penstock run` gave Spark the last time, for the session and for each query; nothing if it never ran."""
+    path = Path(data, "analyze", "spark-settings.json")
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+    except OSError:
+        if asked:
+            raise ConfigError(f"no app with queries has run on {data}: there is no {path}") from None
+        return {}
+    names = {name: "the session" if name == "session" else f"query {name}" for name in kept}
+    return {
+        names[name]: {key: one | {"value": _masked(key, one["value"])} for key, one in settings.items()}
+        for name, settings in kept.items()
+        if settings
+    }
+
+
+def _spark_json(spark: dict[str, dict[str, dict[str, str]]], origin: bool) -> dict[str, Any]:
+    if origin:
+        return dict(spark)
+    return {name: {key: one["value"] for key, one in settings.items()} for name, settings in spark.items()}
 
 
 def _toml(value: Any) -> str:
@@ -64,8 +98,13 @@ def _told_json(config: Any, origins: dict[str, str], origin: bool) -> dict[str, 
 
 def _shown(config: Any) -> dict[str, Any]:
     """A table's values, but for secrets."""
-    values = dataclasses.asdict(config)
-    return {name: "***" if name in SECRETS and value else value for name, value in values.items()}
+    return {name: _masked(name, value) for name, value in dataclasses.asdict(config).items()}
+
+
+def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _masked(key, inner) for key, inner in value.items()}
+    return "***" if value and _SECRET.search(name) else value
 
 
 @command.command("explain")
