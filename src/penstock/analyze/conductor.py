@@ -113,7 +113,8 @@ class Conductor:
     def _begin(self, runner: Runner) -> None:
         runner.start(_now_ms())
         why = f" ({runner.choice.reason})" if runner.choice.reason else ""
-        say(f"query {runner.job.name}: {runner.life.state}, {runner.choice.mode}{why}")
+        fault = f": {runner.life.reason}" if runner.life.reason else ""
+        say(f"query {runner.job.name}: {runner.life.state}, {runner.choice.mode}{why}{fault}")
 
     def _look_after(self, now_ms: int) -> None:
         for runner in self._runners:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.building import Built, build_query
-from penstock.analyze.dead_letters import EVERY_MS, DeadLetters
+from penstock.analyze.dead_letters import EVENTS_MAX_BATCH, EVERY_MS, DeadLetters
 from penstock.analyze.modes import Choice
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
@@ -59,7 +59,8 @@ class Jobs:
         letters = DeadLetters(topic, self._spec.queue)
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
-            frame = letters.frame(self._spark, source_options(choice, False, self._spec.analyze.events_max_batch))
+            events_max = min(EVENTS_MAX_BATCH, self._spec.analyze.events_max_batch)
+            frame = letters.frame(self._spark, source_options(choice, False, events_max))
             writer = _writer(frame, letters.name, checkpoint).foreachBatch(letters.write)
             started: StreamingQuery = writer.trigger(processingTime=f"{EVERY_MS} milliseconds").start()
             return started

@@ -51,7 +51,9 @@ def _parsed(schema: Schema) -> Column:
     # Spark fills the extra column with the text of what it could not read, and leaves it null else.
     ddl = f"{schema.ddl}, {BROKEN} STRING"
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
-    return F.from_json(F.col("value").cast("string"), ddl, options)
+    parsed = F.from_json(F.col("value").cast("string"), ddl, options)
+    # Always true, but not to the optimizer, which would copy the parsing into every filter and column above it.
+    return F.when(F.spark_partition_id() >= 0, parsed)
 
 
 def _is_broken(schema: Schema) -> Column:
