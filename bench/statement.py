@@ -53,8 +53,8 @@ def _path(pace: Pace) -> list[str]:
         "Ours: `penstock run` with its own broker, every event and every result acknowledged after fdatasync, acks=all;"
         " the topic's dead letters are looked for meanwhile. Spark 4.3.0 with 1 GB of heap on both sides.",
         "Peer: the same query as a plain PySpark script (bench/plain_spark.py) on a warm Apache Kafka 4.3.1 with"
-        " default settings, or with flush.messages=1 where a row says fsync. It is given what one has to know: 2 shuffle"
-        " partitions, networkBufferMaxWaitTimeMs=1, fetch.max.wait.ms=10, RocksDB with changelogs.",
+        " default settings, or with flush.messages=1 where a row says fsync. It is given what one has to know: 2"
+        " shuffle partitions, networkBufferMaxWaitTimeMs=1, fetch.max.wait.ms=10, RocksDB with changelogs.",
         "Events: 140 B of JSON, 1,000 keys, 2 partitions; one in ten is filtered.",
         f"Pipeline: one process stamps, produces (confluent-kafka, linger.ms 0, acks=all) and reads results; latency is"
         f" from the call of produce to the return of poll. Both sides commit every {pace.commit_s} s. Warmed with"
