@@ -21,8 +21,9 @@ from penstock.loading import is_loading, load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, write_spec
 from penstock.runtime.child import Child
+from penstock.runtime.edge_guard import refuse_open_edge
 from penstock.runtime.plan_text import plan_lines, queue_words
-from penstock.runtime.server import parse_address, refuse_exposure
+from penstock.runtime.server import parse_address
 
 Say = Callable[[str, str], None]
 
@@ -73,7 +74,7 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
     data = Path(options.data).absolute()
-    _refuse_edge(options.edge)
+    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
     lock = _lock(data)
     try:
         options = replace(options, data=str(data), edge=replace(options.edge, listen=_settled(options.edge.listen)))
@@ -208,15 +209,3 @@ def _settled(listen: str) -> str:
         probe.bind((host, 0))
         port = probe.getsockname()[1]
     return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
-
-
-def _refuse_edge(edge: EdgeConfig) -> None:
-    host, _ = parse_address("edge.listen", edge.listen)
-    if not edge.token:
-        try:
-            refuse_exposure("edge.listen", host, edge.insecure)
-        except ConfigError:
-            raise ConfigError(
-                f"edge.listen {host} can be reached from other machines: give a token with PENSTOCK_EDGE_TOKEN, listen "
-                "on 127.0.0.1, or give --insecure if the network is trusted"
-            ) from None
