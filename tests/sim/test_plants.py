@@ -12,7 +12,13 @@ from penstock.sim.reply_checks import ON_REPLY
 SEEDS_MAX = 400
 CASES = [(plant.name, name) for plant in PLANTS.values() for name in plant.convicted_by]
 # What a run says by itself: these are no functions.
-SPOKEN = {"replies-in-order", "calm-finishes", "history-is-valid", "nothing-behind-damage-is-lost"}
+SPOKEN = {
+    "replies-in-order",
+    "calm-finishes",
+    "history-is-valid",
+    "nothing-behind-damage-is-lost",
+    "transactions-are-whole",
+}
 
 
 @pytest.mark.parametrize(("plant", "invariant"), CASES)

@@ -13,6 +13,7 @@ from penstock.broker.partition import Partition
 from penstock.broker.transactions.changes import State
 from penstock.broker.transactions.rules import EPOCH_LAST
 from penstock.errors import ErrorCode
+from penstock.log.layout import INDEX, LOG, PRODUCERS, file_name, partition_folder
 from penstock.sim.inode import Mood
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
@@ -407,3 +408,28 @@ def test_live_state_is_what_a_restart_finds() -> None:
     assert again.node.groups.table.held == stage.node.groups.table.held
     assert again.node.groups.table.positions == stage.node.groups.table.positions
     assert again.node.groups.table.bytes == stage.node.groups.table.bytes
+
+
+def test_a_damaged_marker_does_not_undo_a_commit() -> None:
+    """What cannot be read decides nothing: readers wait, until an operator says how it ended."""
+    stage = Stage()
+    stage.topic()
+    producer = TransactionalProducer(stage)
+    producer.init()
+    producer.send(b"committed")
+    assert producer.end() == 0
+    folder = partition_folder(stage.node.catalog.topics["rain"].topic_id, 0)
+    log = stage.disk.inode(f"{folder}/{file_name(0, LOG)}").data
+    log[-1] ^= 1
+    for name in stage.disk.names(folder):
+        if name.endswith((INDEX, PRODUCERS)):
+            stage.disk.remove(f"{folder}/{name}")
+    again = restarted(stage)
+    found = again.node.partition(again.node.catalog.topics["rain"], 0, again.now_ms)
+    assert isinstance(found, Partition)
+    again.step()
+    again.end_syncs()
+    assert (found.log.stable.offset, found.log.next_offset) == (0, 2)
+    assert found.log.segments[0].damages[0].offset == 1
+    producer.stage = again
+    assert producer.send(b"next") == ErrorCode.KAFKA_STORAGE_ERROR

@@ -65,9 +65,10 @@ class Partition:
             else:
                 waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
         if self.log.stopped is not None:
+            visible = self.log.visible.offset
             waiting, self._waiting = self._waiting, deque()
-            for _, waiter in waiting:
-                waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
+            for offset, waiter in waiting:
+                waiter.done(_NONE if offset <= visible else ErrorCode.KAFKA_STORAGE_ERROR)
 
     def on_synced(self) -> None:
         self.log.end_sync()
@@ -103,6 +104,6 @@ class Partition:
 
     def _release(self) -> None:
         visible = self.log.visible.offset
-        waiting = self._waiting
-        while waiting and waiting[0][0] <= visible:
-            waiting.popleft()[1].done(_NONE)
+        # Looked at anew each time: whoever is told may stop this partition, and then all that wait are told.
+        while self._waiting and self._waiting[0][0] <= visible:
+            self._waiting.popleft()[1].done(_NONE)

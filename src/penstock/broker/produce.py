@@ -12,7 +12,7 @@ from penstock.broker.partition import Partition
 from penstock.broker.transactions.entry import Entry
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.producers import Fault, Sent
-from penstock.log.transactional import append_transactional, end_stale
+from penstock.log.transactional import append_transactional, end_stale, is_undecided
 from penstock.records.batch import (
     CODECS,
     CRC_FROM,
@@ -253,6 +253,11 @@ def _append(
     wrong = _batch_refusal(topic, batch, header, entry, now_ms)
     if wrong is None and header.is_transactional and entry is not None:
         wrong = entry.refuse(header, (topic.topic_id, ack.index))
+        if wrong is None and is_undecided(log, header.producer_id):
+            wrong = (
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                "what ended the transaction before is damaged: 'penstock transactions'",
+            )
     if wrong is not None:
         return refuse(ack, *wrong)
     if header.producer_id >= 0:

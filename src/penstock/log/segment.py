@@ -110,11 +110,16 @@ class Segment:
 
     def marker_at(self, batch: Whole) -> Marker | None:
         """What the marker in this batch says, or None if it is damaged."""
-        data = self.file.read(batch.position, batch.header.size)
+        position, header = batch
+        data = self.file.read(position, header.size)
         try:
-            return decode_marker(data) if crc_matches(data, 0, batch.header) else None
+            if crc_matches(data, 0, header):
+                return decode_marker(data)
         except PeerError:
-            return None
+            pass
+        end, following = position + header.size, header.next_offset
+        self.note_damage(Damage(position, end, header.base_offset, following, "the marker is damaged"))
+        return None
 
     def note_damage(self, damage: Damage) -> None:
         """Remember a damaged place once."""

@@ -29,6 +29,19 @@ def append_marker(log: Log, producer_id: int, epoch: int, is_commit: bool, now_m
     return base
 
 
+def is_undecided(log: Log, producer_id: int) -> bool:
+    """Whether a producer's transaction is open only because what ended it may be damaged."""
+    producer = log.producers.get(producer_id)
+    if producer is None or producer.first_offset < 0:
+        return False
+    for segment in reversed(log.segments):
+        if any(damage.offset > producer.first_offset for damage in segment.damages):
+            return True
+        if segment.base_offset <= producer.first_offset:
+            break
+    return False
+
+
 def end_stale(log: Log, header: BatchHeader, now_ms: int) -> None:
     """Abort what a producer left open here under an older epoch, before the first batch of a newer one enters.
 

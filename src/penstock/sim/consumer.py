@@ -35,6 +35,8 @@ class Position:
 class Consumer:
     """One fetch in flight at a time."""
 
+    isolation_level = 0
+
     def __init__(self, scene: Scene, name: str) -> None:
         self.scene = scene
         self.name = name
@@ -91,6 +93,7 @@ class Consumer:
             min_bytes=chance.choice((0, 1, 1, 500, 5000)),
             max_bytes=1_000_000 if is_calm else chance.choice((300, 3000, 1_000_000)),
             topics=topics,
+            isolation_level=self.isolation_level,
         )
         link.ask(ApiKey.FETCH, request, self.scene.version(ApiKey.FETCH), positions)
 

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 from penstock.broker.catalog import Catalog
 from penstock.broker.changes import Change, decode_change
 from penstock.broker.partition import Partition
-from penstock.log.layout import GROUPS_FOLDER, META_FOLDER
+from penstock.log.layout import GROUPS_FOLDER, META_FOLDER, TRANSACTIONS_FOLDER
+from penstock.log.point import Point
 from penstock.log.producers import Sent
 from penstock.records.record import decode_records
 from penstock.sim.group_checks import groups_equal_replay, join_is_answered, positions_never_go_back
 from penstock.sim.image import Batches, raw_batch
+from penstock.sim.transaction_checks import (
+    positions_come_with_commits,
+    stable_end_is_sound,
+    transactions_equal_replay,
+)
 from penstock.wire.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ def producer_repeat_stored_once(world: World) -> str | None:
         for base, stored in world.imager.written(account.folder).items():
             header = stored.header
             who = (header.producer_id, header.producer_epoch, header.base_sequence)
-            if header.producer_id >= 0 and seen.setdefault(who, base) != base:
+            if header.producer_id >= 0 and not header.is_control and seen.setdefault(who, base) != base:
                 return f"{account.name}: sequence {who[2]} of producer {who[0]} stands at {seen[who]} and {base}"
     return None
 
@@ -57,7 +63,7 @@ def producer_repeat_stored_once(world: World) -> str | None:
 def witness_is_sound(world: World) -> str | None:
     """The witness never claims more than a power cut would leave."""
     folders = [a.folder for a in world.ledger.accounts.values() if not a.topic.is_going and not a.damaged]
-    for folder in [*folders, META_FOLDER, GROUPS_FOLDER]:
+    for folder in [*folders, META_FOLDER, GROUPS_FOLDER, TRANSACTIONS_FOLDER]:
         witness = world.imager.witness(folder)
         if witness is not None and witness.offset > world.imager.durable_end(folder):
             end = world.imager.durable_end(folder)
@@ -193,6 +199,9 @@ AFTER_STEP: dict[str, Check] = {
     "groups-equal-replay": groups_equal_replay,
     "positions-never-go-back": positions_never_go_back,
     "join-is-answered": join_is_answered,
+    "transactions-equal-replay": transactions_equal_replay,
+    "stable-end-is-sound": stable_end_is_sound,
+    "positions-come-with-commits": positions_come_with_commits,
 }
 
 
@@ -222,7 +231,11 @@ def _rebuild(batches: Batches) -> dict[int, tuple[Sent, ...]]:
     for base in sorted(batches):
         header = batches[base].header
         pid = header.producer_id
-        if pid >= 0:
+        if header.is_control:
+            if epochs.get(pid) != header.producer_epoch:
+                rebuilt.pop(pid, None)
+                epochs[pid] = header.producer_epoch
+        elif pid >= 0:
             last = header.base_sequence + header.record_count - 1
             sent = Sent(header.base_sequence, last, base, header.next_offset)
             earlier = rebuilt.get(pid, ()) if epochs.get(pid) == header.producer_epoch else ()
@@ -231,12 +244,19 @@ def _rebuild(batches: Batches) -> dict[int, tuple[Sent, ...]]:
     return rebuilt
 
 
+def _end(partition: Partition, request: FetchRequest) -> Point:
+    return partition.log.stable if request.isolation_level else partition.log.visible
+
+
 def _visible_for(node: Node, world: World, request: FetchRequest) -> str | None:
     for wanted in request.topics:
         topic = world.ledger.topic(wanted.topic, wanted.topic_id)
         for part in wanted.partitions:
             key = (topic.topic_id.bytes, part.partition) if topic else (b"", -1)
             partition: Partition | None = node.store.open.get(key)
-            if partition is not None and partition.log.visible.offset > part.fetch_offset:
+            # What was removed while a transaction held the reader back is told when the wait is over.
+            if partition is None or part.fetch_offset < partition.log.start_offset:
+                continue
+            if _end(partition, request).offset > part.fetch_offset:
                 return partition.name
     return None

@@ -7,20 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.broker import metalog, node, store
+from penstock.broker import fetch, metalog, node, store
 from penstock.broker.events import Synced
 from penstock.broker.groups import rebalance
+from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
 from penstock.broker.groups.group import Group
 from penstock.broker.groups.table import GroupTable
 from penstock.broker.journal import Journal
 from penstock.broker.metalog import MetaLog
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
+from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
-from penstock.sim import group_plants
+from penstock.sim import group_plants, transaction_plants
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,10 @@ PLANTS: dict[str, Plant] = {
             "committed-before-durable", Journal, "_append", group_plants.committed_before_durable,
             ("positions-never-go-back",),
         ),
-        Plant("true-before-durable", Journal, "_append", group_plants.true_before_durable, ("groups-equal-replay",)),
+        Plant(
+            "true-before-durable", Journal, "_append", group_plants.true_before_durable,
+            ("groups-equal-replay", "transactions-equal-replay"),
+        ),
         Plant(
             "snapshot-without-positions", GroupTable, "snapshot", group_plants.snapshot_without_positions,
             ("positions-never-go-back",),
@@ -253,6 +258,21 @@ PLANTS: dict[str, Plant] = {
         Plant(
             "joins-wait-for-ever", rebalance, "_wait_for_joins", group_plants.joins_wait_for_ever,
             ("join-is-answered",),
+        ),
+        Plant(
+            "markers-before-decision", Coordinator, "_decide", transaction_plants.markers_before_decision,
+            ("transactions-are-whole",),
+        ),
+        Plant("end-forgotten", Coordinator, "_on_alarm", transaction_plants.end_forgotten, ("calm-finishes",)),
+        Plant("stable-end-too-far", Log, "settle", transaction_plants.stable_end_too_far, ("stable-end-is-sound",)),
+        Plant(
+            "aborted-not-told", fetch, "aborted_between", transaction_plants.aborted_not_told,
+            ("only-committed-is-seen",),
+        ),
+        Plant("fenced-may-write", Coordinator, "refuse", transaction_plants.fenced_may_write, ("fenced-cannot-write",)),
+        Plant(
+            "positions-at-once", GroupCoordinator, "hold", transaction_plants.positions_at_once,
+            ("positions-come-with-commits",),
         ),
         Plant(
             "last-change-lost", metalog, "read_values", _last_change_lost,

@@ -16,6 +16,7 @@ class Profile:
     producers: int
     consumers: int
     members: int
+    transactors: int
     cut_power: float
     kill: float
     stop: float
@@ -52,6 +53,7 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         producers=chance.randint(1, 3),
         consumers=chance.randint(1, 2),
         members=chance.choice((0, 2, 3, 5)),
+        transactors=chance.choice((0, 1, 3)),
         cut_power=0.0 if damage else sometimes(chance.choice((0.02, 0.08)), 0.7),
         kill=sometimes(0.03),
         stop=sometimes(0.02),

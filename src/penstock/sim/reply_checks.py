@@ -11,10 +11,11 @@ from penstock.sim.group_checks import nobody_fenced_commits, one_owner_in_a_gene
 from penstock.sim.ledger import Account, Promise
 from penstock.sim.network import Asked
 from penstock.sim.producer import Flight
+from penstock.sim.transaction_checks import fenced_cannot_write, only_committed_is_seen
 from penstock.wire.message import Message
 from penstock.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from penstock.wire.messages.fetch import FetchResponse, PartitionData
-from penstock.wire.messages.init_producer_id import InitProducerIdResponse
+from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from penstock.wire.messages.produce import PartitionProduceResponse, ProduceResponse
 
@@ -118,9 +119,12 @@ def no_false_damage(world: World, asked: Asked, response: Message) -> str | None
 def producer_ids_are_unique(world: World, asked: Asked, response: Message) -> str | None:
     """No producer id is given out twice."""
     if isinstance(response, InitProducerIdResponse) and not response.error_code:
+        name = asked.request.transactional_id if isinstance(asked.request, InitProducerIdRequest) else None
+        if name and world.ledger.producer_ids.get(response.producer_id) == name:
+            return None  # the same id under a new epoch
         if response.producer_id in world.ledger.producer_ids:
             return f"producer id {response.producer_id} was given out twice"
-        world.ledger.producer_ids[response.producer_id] = ""
+        world.ledger.producer_ids[response.producer_id] = name or ""
     return None
 
 
@@ -136,6 +140,8 @@ ON_REPLY: dict[str, Check] = {
     "producer-ids-are-unique": producer_ids_are_unique,
     "one-owner-in-a-generation": one_owner_in_a_generation,
     "nobody-fenced-commits": nobody_fenced_commits,
+    "only-committed-is-seen": only_committed_is_seen,
+    "fenced-cannot-write": fenced_cannot_write,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 from penstock.assure.history import Event
+from penstock.sim.deeds import Deeds
 from penstock.sim.ledger import Ledger
 from penstock.sim.network import Client, Link
 from penstock.wire.apis import APIS, ApiKey
@@ -20,6 +21,7 @@ class Scene:
         self.chance = chance
         self.connect = connect
         self.ledger = Ledger()
+        self.deeds = Deeds()
         self.history: list[Event] = []
         self.now_ms = START_MS
         self.is_calm = False  # nothing new is begun: what is under way comes to an end

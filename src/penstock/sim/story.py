@@ -10,9 +10,12 @@ from penstock.assure.checker import check
 from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
 from penstock.broker import journal, metalog, room
+from penstock.broker.transactions.changes import State
 from penstock.config import TOPIC_SETTINGS
 from penstock.sim.chaos import Chaos
+from penstock.sim.committed_reader import CommittedReader
 from penstock.sim.consumer import Consumer
+from penstock.sim.transaction_checks import torn
 from penstock.sim.world import BrokenError, World
 
 CALM_STEPS_MAX = 1500
@@ -80,6 +83,8 @@ def _is_finished(world: World) -> bool:
         all(producer.is_done for producer in world.producers)
         and all(consumer.is_at_end for consumer in world.consumers)
         and all(member.is_settled for member in world.members)
+        and all(transactor.is_done for transactor in world.transactors)
+        and not _open_transactions(world)
         and not (world.admin.link is not None and world.admin.link.in_flight)
         and not world.jobs
         and not world.ended
@@ -89,24 +94,35 @@ def _is_finished(world: World) -> bool:
 def _unfinished(world: World) -> str:
     waiting = [p.name for p in world.producers if not p.is_done] + [c.name for c in world.consumers if not c.is_at_end]
     waiting += [member.name for member in world.members if not member.is_settled]
+    waiting += [t.name for t in world.transactors if not t.is_done] + _open_transactions(world)
     stopped = world.node.stopped if world.node is not None else "down"
     return f"after {CALM_STEPS_MAX} calm steps {waiting or 'the admin or a sync'} still waits; stopped: {stopped}"
 
 
+def _open_transactions(world: World) -> list[str]:
+    if world.node is None:
+        return []
+    known = world.node.transactions.table.transactions.values()
+    return [t.transactional_id for t in known if t.state is State.ONGOING or t.state.is_ending]
+
+
 def final_read(world: World) -> None:
     """A last consumer reads everything from the beginning; then the history is judged."""
-    last = Consumer(world.scene, "last")
+    last, committed = Consumer(world.scene, "last"), CommittedReader(world.scene, "last-committed")
     for topic in world.ledger.live():
         for index in range(topic.partitions):
             last.follow(topic, index)
-    world.consumers.append(last)
+            committed.follow(topic, index)
+    world.consumers += [last, committed]
     for _ in range(CALM_STEPS_MAX):
         world.moment(calm=True)
-        if last.is_at_end:
+        if last.is_at_end and committed.is_at_end:
             break
     else:
         raise BrokenError("calm-finishes", "the last read does not come to the end")
     last.record_ends()
+    if (what := torn(world, committed)) is not None:
+        raise BrokenError("transactions-are-whole", what)
     if world.damage:
         _nothing_behind_damage_is_lost(world)
     else:

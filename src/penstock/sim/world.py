@@ -12,6 +12,7 @@ from penstock.broker.events import Close, Drained, Effect, Event, Note, Pause, R
 from penstock.broker.node import Node
 from penstock.errors import StorageError
 from penstock.sim.admin import Admin
+from penstock.sim.committed_reader import CommittedReader
 from penstock.sim.consumer import Consumer
 from penstock.sim.disk import FakeDisk
 from penstock.sim.image import Imager
@@ -25,6 +26,7 @@ from penstock.sim.producer import Lane, Producer
 from penstock.sim.profile import Profile, make_profile
 from penstock.sim.reply_checks import ON_REPLY
 from penstock.sim.scene import Scene
+from penstock.sim.transactor import Transactor
 
 
 class BrokenError(Exception):
@@ -78,6 +80,13 @@ class World:
             Member(self.scene, f"m{n}", f"g{n % 2}", is_static=self.chance.random() < 0.3)
             for n in range(self.profile.members)
         ]
+        # The second has the name of the first: one of them is fenced again and again.
+        self.transactors = [
+            Transactor(self.scene, f"x{n}", f"t{n // 2}", by_epoch=self.chance.random() < 0.5)
+            for n in range(self.profile.transactors)
+        ]
+        if self.transactors:
+            self.consumers.append(CommittedReader(self.scene, "committed"))
 
     @property
     def now_ms(self) -> int:
@@ -99,9 +108,10 @@ class World:
             for producer in self.producers:
                 if self.chance.random() < 0.7:
                     producer.lanes[topic.name, index] = Lane(topic, index)
-            for consumer in self.consumers:
+            followers: list[Consumer | Transactor] = [*self.consumers, *self.transactors]
+            for follower in followers:
                 if self.chance.random() < 0.7:
-                    consumer.follow(topic, index)
+                    follower.follow(topic, index)
 
     def break_link(self, link: Link) -> None:
         self._gone += link.break_off()
@@ -191,11 +201,12 @@ class World:
         )
         if self.node is None:
             return
-        clients: list[Admin | Producer | Consumer | Member] = [
+        clients: list[Admin | Producer | Consumer | Member | Transactor] = [
             self.admin,
             *self.producers,
             *self.consumers,
             *self.members,
+            *self.transactors,
         ]
         for client in clients:
             for _ in range(1 if calm else chance.choice((0, 1, 1, 3))):

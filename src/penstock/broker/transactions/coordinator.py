@@ -61,6 +61,7 @@ class Coordinator:
         self._writes: dict[str, int] = {}
         self._exclusive: dict[str, None] = {}  # nothing may be planned on top of what is being written
         self._strays: dict[str, dict[PartitionKey, None]] = {}  # written to, but their adding failed
+        self._telling: dict[str, None] = {}  # their markers are being written
         self._alarms = Alarms()
         self._alarm_of: dict[str, Alarm] = {}
         for transaction in self.table.transactions.values():
@@ -85,7 +86,7 @@ class Coordinator:
 
     def _is_busy(self, transactional_id: str) -> bool:
         """Whether a request that decides something has to come again."""
-        if transactional_id in self._exclusive:
+        if transactional_id in self._exclusive or transactional_id in self._telling:
             return True
         newest = self._newest.get(transactional_id)
         return newest is not None and newest.state is State.ONGOING
@@ -215,12 +216,14 @@ class Coordinator:
         done = plan_complete(ending, now_ms)
 
         def told(code: ErrorCode) -> None:
+            del self._telling[ending.transactional_id]
             if code:
                 self._ring_at(ending.transactional_id, now_ms + AGAIN_MS)
             else:
                 self._write(done, lambda _: None, now_ms)
             reply(ErrorCode.NONE, _owner(done))
 
+        self._telling[ending.transactional_id] = None
         end_everywhere(self._node, ending, told, now_ms)
 
     # Writing.

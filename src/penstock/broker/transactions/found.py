@@ -9,6 +9,7 @@ from penstock.broker.transactions.changes import PartitionKey
 from penstock.broker.transactions.ending import end_in
 from penstock.broker.transactions.rules import BY_EPOCH
 from penstock.errors import ErrorCode
+from penstock.log.transactional import is_undecided
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
@@ -26,6 +27,8 @@ def agree_on(node: Node, partition: Partition, key: PartitionKey, now_ms: int) -
     for offset in list(log.transactions.open):
         producer_id = next(pid for pid, known in log.producers.known.items() if known.first_offset == offset)
         epoch = log.producers.known[producer_id].epoch
+        if is_undecided(log, producer_id):
+            continue  # how it ended, somebody else has to say
         known = node.transactions.of_producer(producer_id)
         if known is not None and key in known.partitions:
             continue

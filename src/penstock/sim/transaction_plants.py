@@ -1,0 +1,57 @@
+"""Bugs of transactions, planted on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
+from penstock.broker.transactions.changes import Transaction
+from penstock.broker.transactions.coordinator import Coordinator
+from penstock.errors import ErrorCode
+from penstock.log.log import Log
+
+
+def markers_before_decision(_: Any) -> Any:
+    """Partitions hear how it ends before that is durable; a power cut lets half of them forget."""
+
+    def decide(self: Coordinator, planned: Transaction, reply: Any, now_ms: int) -> None:
+        self._finish(planned, reply, now_ms)
+
+    return decide
+
+
+def end_forgotten(_: Any) -> Any:
+    """Who was killed while it wrote markers does not go on with them."""
+    return lambda self, transactional_id, now_ms: None
+
+
+def stable_end_too_far(_: Any) -> Any:
+    def settle(self: Log) -> None:
+        self.stable = self.visible
+
+    return settle
+
+
+def aborted_not_told(_: Any) -> Any:
+    return lambda log, offset, end: []
+
+
+def fenced_may_write(sound: Any) -> Any:
+    """Only the partition knows epochs, and it may never have heard of the new one."""
+
+    def refuse(self: Coordinator, transactional_id: str, owner: Any) -> ErrorCode:
+        code: ErrorCode = sound(self, transactional_id, owner)
+        return ErrorCode.NONE if code is ErrorCode.PRODUCER_FENCED else code
+
+    return refuse
+
+
+def positions_at_once(_: Any) -> Any:
+    """Positions of a transaction are committed like any other."""
+
+    def hold(
+        self: GroupCoordinator, group_id: str, producer_id: int, epoch: int, positions: Any, finish: Any, now_ms: int
+    ) -> None:
+        self.commit(group_id, positions, finish, now_ms)
+
+    return hold
