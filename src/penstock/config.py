@@ -103,6 +103,12 @@ class BrokerConfig:
     group_initial_delay_ms: int = setting(
         100, "how long a group that forms waits for the next member, so that a crowd is one rebalance", at_least=0
     )
+    consumer_session_ms: int = setting(
+        45 * SECOND_MS, "a member of the newer protocol silent this long is dropped, as Kafka does", at_least=100
+    )
+    consumer_heartbeat_ms: int = setting(
+        5 * SECOND_MS, "how often members of the newer protocol are told to come, as Kafka does", at_least=10
+    )
     offset_metadata_bytes_max: int = setting(4 * KIB, "Kafka's limit for what is kept with a position", at_least=0)
     offsets_retention_ms: int = setting(
         7 * DAY_MS, "positions of a group that has been empty this long are forgotten, as Kafka does", at_least=1000

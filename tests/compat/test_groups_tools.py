@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
 from asking.connection import Connection
 from asking.java import run_java
 from asking.members import ConfluentMember, poll_until, write
@@ -13,9 +14,10 @@ CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 
-def read(address: str, group: str, count: int, *where: str) -> list[str]:
+def read(address: str, group: str, protocol: str, count: int, *where: str) -> list[str]:
     """So many records as a member of a group, from the beginning where it has no position."""
-    options = ("--max-messages", str(count), "--timeout-ms", "60000", "--command-property=auto.offset.reset=earliest")
+    options = ["--max-messages", str(count), "--timeout-ms", "60000", "--command-property=auto.offset.reset=earliest"]
+    options.append(f"--command-property=group.protocol={protocol}")
     done = run_java(CONSOLE, "--bootstrap-server", address, "--group", group, *where, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -34,14 +36,15 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
     return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_the_console_consumer_reads_in_a_group_and_comes_back(
-    connection: Connection, broker_address: str, topic: str
+    connection: Connection, broker_address: str, topic: str, protocol: str
 ) -> None:
     """What it has read it does not read again; a pattern is a subscription like any other."""
     create_topic(connection, topic)
     write(broker_address, topic, ["one", "two", "three"])
-    assert read(broker_address, topic, 2, "--topic", topic) == ["one", "two"]
-    assert read(broker_address, topic, 1, "--include", f"{topic[:-2]}.*") == ["three"]
+    assert read(broker_address, topic, protocol, 2, "--topic", topic) == ["one", "two"]
+    assert read(broker_address, topic, protocol, 1, "--include", f"{topic[:-2]}.*") == ["three"]
 
 
 def test_the_groups_tool_tells_moves_and_deletes(connection: Connection, broker_address: str, topic: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from asking import data_scenarios, group_scenarios, topic_scenarios, transaction_scenarios
+from asking import consumer_scenarios, data_scenarios, group_scenarios, topic_scenarios, transaction_scenarios
 from asking.comparison import comparable
 from asking.connection import Connection
 from asking.nodes import Both
@@ -41,6 +41,9 @@ SCENARIOS: dict[ApiKey, Scenario] = {
     ApiKey.LIST_GROUPS: group_scenarios.ask_list_groups,
     ApiKey.DESCRIBE_GROUPS: group_scenarios.ask_describe_groups,
     ApiKey.DELETE_GROUPS: group_scenarios.ask_delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_scenarios.ask_consumer_group_heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_scenarios.ask_consumer_group_describe,
+    ApiKey.DESCRIBE_LOG_DIRS: consumer_scenarios.ask_describe_log_dirs,
     ApiKey.ADD_PARTITIONS_TO_TXN: transaction_scenarios.ask_add_partitions,
     ApiKey.ADD_OFFSETS_TO_TXN: transaction_scenarios.ask_add_offsets,
     ApiKey.END_TXN: transaction_scenarios.ask_end,
@@ -81,6 +84,22 @@ MAY_DIFFER: dict[ApiKey, set[str]] = {
     ApiKey.JOIN_GROUP: {"member_id", "leader", "members.member_id"},
     ApiKey.DESCRIBE_GROUPS: {"groups.members.member_id", "groups.error_message"},
     ApiKey.OFFSET_COMMIT: {"topics.topic_id"},
+    # A member of version 0 is given a random id. Epochs only grow; where they begin is no promise.
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: {
+        "member_id",
+        "member_epoch",
+        "error_message",
+        "assignment.topic_partitions.topic_id",
+    },
+    ApiKey.CONSUMER_GROUP_DESCRIBE: {
+        "groups.error_message",
+        "groups.group_epoch",
+        "groups.assignment_epoch",
+        "groups.members.member_epoch",
+        "groups.members.assignment.topic_partitions.topic_id",
+        "groups.members.target_assignment.topic_partitions.topic_id",
+    },
+    ApiKey.DESCRIBE_LOG_DIRS: {"results.log_dir", "results.total_bytes", "results.usable_bytes"},
     ApiKey.OFFSET_FETCH: {"groups.topics.topic_id"},
     ApiKey.END_TXN: {"producer_id"},
     ApiKey.DESCRIBE_TRANSACTIONS: {"transaction_states.producer_id", "transaction_states.transaction_start_time_ms"},

@@ -83,8 +83,12 @@ def bare(cls: type[Struct], version: int) -> Any:
     """All defaults, but one struct in each array of structs, down to the deepest."""
     message = cls()
     for name, column in columns(cls):
-        if column.is_in(version) and column.is_array and not isinstance(column.of, fields.Scalar):
+        if not column.is_in(version) or isinstance(column.of, fields.Scalar):
+            continue
+        if column.is_array:
             setattr(message, name, [bare(column.of, version)])
+        elif getattr(message, name) is not None:
+            setattr(message, name, bare(column.of, version))
     return message
 
 

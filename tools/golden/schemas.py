@@ -84,7 +84,7 @@ def _struct(fields: list[Schema], version: int, case: str, numbers: Iterator[int
         if case == "bare" and is_array and "fields" in field:
             value[name] = [_struct(field["fields"], version, case, numbers, depth + 1)]
         elif case in ("defaults", "bare"):
-            is_struct = "fields" in field and not is_array
+            is_struct = "fields" in field and not is_array and field.get("default") != "null"
             value[name] = _struct(field["fields"], version, case, numbers, depth) if is_struct else _default(field)
         elif case == "nulls" and _is_in(field.get("nullableVersions"), version):
             value[name] = None
@@ -95,7 +95,7 @@ def _struct(fields: list[Schema], version: int, case: str, numbers: Iterator[int
 
 def _default(field: Schema) -> Any:
     kind, default = field["type"], field.get("default")
-    if kind.startswith("[]"):
+    if kind.startswith("[]") and default != "null":
         return []
     if default == "null" or (kind == "records" and default is None):
         return None

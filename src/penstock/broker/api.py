@@ -11,6 +11,8 @@ from penstock.broker.alter_configs import handle_alter_configs
 from penstock.broker.api_versions import handle_api_versions
 from penstock.broker.call import Call
 from penstock.broker.connection import Slot
+from penstock.broker.consumer_group_describe import handle_consumer_group_describe
+from penstock.broker.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from penstock.broker.create_partitions import handle_create_partitions
 from penstock.broker.create_topics import handle_create_topics
 from penstock.broker.delete_groups import handle_delete_groups
@@ -19,6 +21,7 @@ from penstock.broker.delete_topics import handle_delete_topics
 from penstock.broker.describe_cluster import handle_describe_cluster
 from penstock.broker.describe_configs import handle_describe_configs
 from penstock.broker.describe_groups import handle_describe_groups
+from penstock.broker.describe_log_dirs import handle_describe_log_dirs
 from penstock.broker.describe_producers import handle_describe_producers
 from penstock.broker.describe_transactions import handle_describe_transactions
 from penstock.broker.end_txn import handle_end_txn
@@ -66,6 +69,9 @@ COLD: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.OFFSET_FETCH: handle_offset_fetch,
     ApiKey.DELETE_GROUPS: handle_delete_groups,
     ApiKey.OFFSET_DELETE: handle_offset_delete,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_consumer_group_heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: handle_consumer_group_describe,
+    ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
     ApiKey.API_VERSIONS: handle_api_versions,
     ApiKey.CREATE_TOPICS: handle_create_topics,
     ApiKey.DELETE_TOPICS: handle_delete_topics,

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from penstock.broker.call import Call
+from penstock.broker.groups.group import CONSUMER
 from penstock.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-CLASSIC = "classic"
+_CLASSIC, _CONSUMER = "classic", "consumer"
 
 
 def handle_list_groups(call: Call, request: ListGroupsRequest) -> None:
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
+    groups = call.node.groups
     found = [
-        ListedGroup(group.group_id, group.protocol_type, group.state.value, CLASSIC)
-        for group in call.node.groups.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
+        ListedGroup(group.group_id, group.protocol_type, group.state.value, _CLASSIC)
+        for group in groups.groups.values()
     ]
-    call.reply(ListGroupsResponse(groups=found))
+    found += [ListedGroup(g.group_id, CONSUMER, g.state, _CONSUMER) for g in groups.consumers.groups.values()]
+    listed = [
+        group
+        for group in found
+        if (not states or group.group_state.lower() in states) and (not types or group.group_type in types)
+    ]
+    call.reply(ListGroupsResponse(groups=listed))

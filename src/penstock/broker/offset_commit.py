@@ -30,6 +30,7 @@ def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
         request.group_instance_id,
         request.generation_id_or_member_epoch,
         call.now_ms,
+        knows_epochs=call.header.api_version >= _SAYS_NOT_FOUND,
     )
     if refused is ErrorCode.GROUP_ID_NOT_FOUND and call.header.api_version < _SAYS_NOT_FOUND:
         refused = ErrorCode.ILLEGAL_GENERATION

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from penstock.broker.call import Call
+from penstock.broker.catalog import Topic
+from penstock.broker.groups.consumer import ConsumerGroup
 from penstock.broker.groups.group import CONSUMER, Group
 from penstock.errors import ErrorCode
 from penstock.wire.messages.offset_delete import (
@@ -18,14 +20,15 @@ from penstock.wire.messages.offset_delete import (
 
 def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
     group = call.node.groups.groups.get(request.group_id)
-    if group is None:
+    newer = call.node.groups.consumers.groups.get(request.group_id)
+    if group is None and newer is None:
         call.reply(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
         return
-    if group.members and group.protocol_type != CONSUMER:
+    if group is not None and group.members and group.protocol_type != CONSUMER:
         call.reply(OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP))
         return
     gone: list[tuple[UUID, int]] = []
-    response = OffsetDeleteResponse(topics=[_plan(call, group, topic, gone) for topic in request.topics])
+    response = OffsetDeleteResponse(topics=[_plan(call, group or newer, topic, gone) for topic in request.topics])
 
     def finish(code: ErrorCode) -> None:
         call.reply(OffsetDeleteResponse(error_code=code) if code else response)
@@ -34,7 +37,10 @@ def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
 
 
 def _plan(
-    call: Call, group: Group, asked: OffsetDeleteRequestTopic, gone: list[tuple[UUID, int]]
+    call: Call,
+    group: Group | ConsumerGroup | None,
+    asked: OffsetDeleteRequestTopic,
+    gone: list[tuple[UUID, int]],
 ) -> OffsetDeleteResponseTopic:
     topic = call.node.catalog.topics.get(asked.name)
     result = OffsetDeleteResponseTopic(asked.name)
@@ -43,9 +49,15 @@ def _plan(
         code = ErrorCode.NONE
         if topic is None or not 0 <= index < topic.partitions:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif group.is_subscribed(asked.name):
+        elif _reads(group, topic):
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         else:
             gone.append((topic.topic_id, index))
         result.partitions.append(OffsetDeleteResponsePartition(index, code))
     return result
+
+
+def _reads(group: Group | ConsumerGroup | None, topic: Topic) -> bool:
+    if isinstance(group, ConsumerGroup):
+        return group.is_subscribed(topic.topic_id)
+    return group is not None and group.is_subscribed(topic.name)

@@ -47,7 +47,9 @@ def _as_old(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _answer(call: Call, asked: OffsetFetchRequestGroup, is_stable: bool) -> OffsetFetchResponseGroup:
-    answer = OffsetFetchResponseGroup(asked.group_id)
+    answer = OffsetFetchResponseGroup(asked.group_id, error_code=_refuse(call, asked))
+    if answer.error_code:
+        return answer
     if asked.topics is None:
         answer.topics = _all_topics(call, asked.group_id)
     else:
@@ -55,6 +57,17 @@ def _answer(call: Call, asked: OffsetFetchRequestGroup, is_stable: bool) -> Offs
     if is_stable:
         _hide_unstable(call, answer)
     return answer
+
+
+def _refuse(call: Call, asked: OffsetFetchRequestGroup) -> ErrorCode:
+    """Members of the newer protocol that name their epoch must have the right one."""
+    group = call.node.groups.consumers.groups.get(asked.group_id)
+    if group is None or (asked.member_id is None and asked.member_epoch < 0):
+        return ErrorCode.NONE
+    member = group.members.get(asked.member_id or "")
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE if member.epoch == asked.member_epoch else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def _hide_unstable(call: Call, answer: OffsetFetchResponseGroup) -> None:

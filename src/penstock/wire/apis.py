@@ -9,6 +9,11 @@ from penstock.wire.message import Message
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from penstock.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from penstock.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from penstock.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from penstock.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -17,6 +22,7 @@ from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopi
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from penstock.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from penstock.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -75,6 +81,7 @@ class ApiKey(IntEnum):
     WRITE_TXN_MARKERS = 27
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
+    DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
     DELETE_GROUPS = 42
     INCREMENTAL_ALTER_CONFIGS = 44
@@ -83,6 +90,8 @@ class ApiKey(IntEnum):
     DESCRIBE_PRODUCERS = 61
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +145,9 @@ _TABLE = (
     _api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, WriteTxnMarkersResponse),
     _api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     _api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, DescribeConfigsResponse),
+    _api(ApiKey.CONSUMER_GROUP_HEARTBEAT, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse),
+    _api(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse),
+    _api(ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequest, DescribeLogDirsResponse),
     _api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, CreatePartitionsResponse),
     _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
     _api(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest, DescribeClusterResponse),

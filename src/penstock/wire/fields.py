@@ -108,9 +108,12 @@ def array_or_null(
     until: int = _LAST,
     nullable_since: int = 0,
     ignorable: bool = False,
+    default_null: bool = False,
 ) -> list[T] | None:
     """A field with a list that may be null; empty unless told."""
     column = Column(of, is_array=True, since=since, until=until, nullable_since=nullable_since, ignorable=ignorable)
+    if default_null:
+        return dataclasses.field(default=None, metadata={WIRE: column})
     return cast("list[T] | None", dataclasses.field(default_factory=list, metadata={WIRE: column}))
 
 
@@ -118,6 +121,12 @@ def struct(of: type[T], *, since: int = 0, until: int = _LAST, tag: int | None =
     """A field with one struct, all defaults unless told."""
     column = Column(of, since=since, until=until, tag=tag, ignorable=ignorable)
     return dataclasses.field(default_factory=of, metadata={WIRE: column})
+
+
+def struct_or_null(of: type[T], *, since: int = 0) -> T | None:
+    """A field with one struct, or null, as it is unless told."""
+    column = Column(of, since=since, nullable_since=since)
+    return dataclasses.field(default=None, metadata={WIRE: column})
 
 
 def _fixed(

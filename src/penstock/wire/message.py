@@ -113,13 +113,28 @@ def _column_codec(column: Column, version: int, flexible: bool) -> Codec[Any]:
         if codec is None:
             raise TypeError(f"{column.of.name} cannot be null")
         return codec
-    return _element_codec(column.of, version, flexible)
+    codec = _element_codec(column.of, version, flexible)
+    return _nullable_struct_codec(codec) if nullable else codec
 
 
 def _element_codec(of: Scalar[Any] | type[Any], version: int, flexible: bool) -> Codec[Any]:
     if isinstance(of, Scalar):
         return of.compact if flexible else of.plain
     return _struct_codec(of, version, flexible)
+
+
+def _nullable_struct_codec(codec: Codec[Any]) -> Codec[Any]:
+    """A byte says whether the struct follows."""
+
+    def read(reader: Reader) -> Any:
+        return codec.read(reader) if reader.int8() >= 0 else None
+
+    def write(writer: Writer, value: Any) -> None:
+        writer.int8(-1 if value is None else 1)
+        if value is not None:
+            codec.write(writer, value)
+
+    return Codec(read, write, 1)
 
 
 def _array_codec(element: Codec[Any], flexible: bool, nullable: bool) -> Codec[Any]:

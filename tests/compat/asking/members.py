@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import aiokafka  # type: ignore[import-untyped]  # ships no types
@@ -151,6 +152,7 @@ class AiokafkaMember:
 
 MEMBERS: dict[str, Callable[..., Member]] = {
     "confluent": ConfluentMember,
+    "confluent-newer-protocol": partial(ConfluentMember, group_protocol="consumer"),
     "kafka-python": KafkaPythonMember,
     "aiokafka": AiokafkaMember,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from uuid import UUID
 
 import msgspec
 
+from penstock.broker.groups.parts import Packed
 from penstock.errors import StorageError
 
 
@@ -79,11 +81,80 @@ class OffsetsReleased(msgspec.Struct, frozen=True, tag="released"):
     is_commit: bool
 
 
+class Phase(Enum):
+    """Where a member of the newer protocol is on its way to what it shall have."""
+
+    STABLE = "stable"
+    REVOKING = "revoking"  # it has to give partitions back first
+    WAITING = "waiting"  # others have not given back yet what it shall have
+
+
+class ClassicSide(msgspec.Struct, frozen=True, array_like=True):
+    """What a member that speaks the classic protocol has said in it."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+class ConsumerEpoch(msgspec.Struct, frozen=True, tag="epoch"):
+    """A new epoch of a group of the newer protocol: its members, or the topics they want, are not what they were."""
+
+    group_id: str
+    epoch: int
+    topics: tuple[tuple[UUID, int], ...]  # with the number of their partitions
+    since_ms: int
+
+
+class ConsumerTarget(msgspec.Struct, frozen=True, tag="target"):
+    """What everybody shall have in an epoch."""
+
+    group_id: str
+    epoch: int
+    assignor: str
+    targets: tuple[tuple[str, Packed], ...]
+
+
+class ConsumerMember(msgspec.Struct, frozen=True, tag="member"):
+    """A member of the newer protocol: what it wants, and how far it is."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    topics: tuple[str, ...]
+    pattern: str | None
+    assignor: str | None
+    epoch: int
+    previous_epoch: int
+    phase: Phase
+    assigned: Packed
+    revoking: Packed
+    classic: ClassicSide | None = None
+
+
+class ConsumerMemberGone(msgspec.Struct, frozen=True, tag="memberless"):
+    group_id: str
+    member_id: str
+
+
 class Restarted(msgspec.Struct, frozen=True, tag="snapshot"):
     """All groups follow in this batch: forget what was before."""
 
 
-Change = GroupStored | GroupGone | OffsetsCommitted | OffsetsForgotten | OffsetsHeld | OffsetsReleased | Restarted
+ConsumerChange = ConsumerEpoch | ConsumerTarget | ConsumerMember | ConsumerMemberGone
+Change = (
+    GroupStored
+    | GroupGone
+    | OffsetsCommitted
+    | OffsetsForgotten
+    | OffsetsHeld
+    | OffsetsReleased
+    | ConsumerChange
+    | Restarted
+)
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Change] = msgspec.json.Decoder(Change)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from penstock.broker.catalog import Catalog
 from penstock.broker.groups.alarms import Alarm, Alarms
+from penstock.broker.groups.beating import Beat
 from penstock.broker.groups.changes import (
     Change,
     GroupGone,
@@ -16,7 +17,9 @@ from penstock.broker.groups.changes import (
     OffsetsReleased,
     Position,
 )
-from penstock.broker.groups.expiry import plan_forgotten
+from penstock.broker.groups.consumer import ConsumerGroup
+from penstock.broker.groups.consumers import Consumers, OnBeat
+from penstock.broker.groups.expiry import plan_forgotten, use_of
 from penstock.broker.groups.group import Group, State, Tally, restored_group
 from penstock.broker.groups.joining import Joiner, join
 from penstock.broker.groups.journal import GroupJournal
@@ -25,6 +28,7 @@ from penstock.broker.groups.rebalance import go_on_without, hand_out, listen_for
 from penstock.broker.journal import Finish
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from penstock.wire.messages.join_group import JoinGroupResponse
 from penstock.wire.messages.sync_group import SyncGroupResponse
 
@@ -47,19 +51,26 @@ class Coordinator:
         self.groups: dict[str, Group] = {}
         self.on_ended: Callable[[str], None] = lambda _: None  # one of its name begins anew
         self.tally = Tally()
+        self.consumers = Consumers(journal, config, catalog, self.alarms, new_id, now_ms)
+        self.consumers.on_void = self._restore
         for group_id in {**self.table.groups, **self.table.positions, **self.table.holders}:
-            self._restore(group_id, now_ms)
+            if group_id not in self.consumers.groups:
+                self._restore(group_id, now_ms)
         self._sweep_alarm = Alarm(self._sweep)
         self._unswept: list[str] = []
         self.alarms.set(self._sweep_alarm, now_ms + config.offsets_check_ms)
 
     # Groups.
 
-    def _restore(self, group_id: str, now_ms: int) -> Group:
+    def _restore(self, group_id: str, now_ms: int) -> None:
+        if group_id in self.table.consumers.groups:
+            self.consumers.restore(group_id, now_ms)
+            return
+        if group_id not in self.table and not self.table.is_held(group_id):
+            return
         group = self.groups[group_id] = restored_group(group_id, self.table.groups.get(group_id), self.tally, now_ms)
         for member in group.members.values():
             listen_for(self, group, member, now_ms)
-        return group
 
     def is_current(self, group: Group) -> bool:
         return self.groups.get(group.group_id) is group
@@ -67,9 +78,29 @@ class Coordinator:
     def _make(self, group_id: str, now_ms: int) -> Group | None:
         """The group of this name, made if need be; None if there are too many."""
         group = self.groups.get(group_id)
-        if group is None and len(self.groups) < self.config.groups_max:
+        if group is None and not self._is_full:
             group = self.groups[group_id] = Group(group_id, self.tally, now_ms)
         return group
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.groups) + len(self.consumers.groups) >= self.config.groups_max
+
+    # The newer protocol.
+
+    def beat(self, request: Beat, reply: OnBeat, now_ms: int) -> None:
+        """A heartbeat of the newer protocol; an empty classic group becomes one of it."""
+        classic = self.groups.get(request.group_id)
+        if classic is not None:
+            if request.epoch != 0 or classic.state is not State.EMPTY or classic.pending:
+                why = f"Group {request.group_id} is not a consumer group."
+                reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=why))
+                return
+            self._bury(self.groups.pop(request.group_id))
+        elif request.epoch == 0 and request.group_id not in self.consumers.groups and self._is_full:
+            reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return
+        self.consumers.heartbeat(request, reply, now_ms)
 
     # The classic protocol.
 
@@ -78,6 +109,8 @@ class Coordinator:
             reply(JoinGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID, member_id=joiner.member_id))
         elif not self.config.group_session_ms_min <= joiner.session_timeout_ms <= self.config.group_session_ms_max:
             reply(JoinGroupResponse(error_code=ErrorCode.INVALID_SESSION_TIMEOUT, member_id=joiner.member_id))
+        elif not self._leave_newer(group_id):
+            reply(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=joiner.member_id))
         elif joiner.member_id and group_id not in self.groups:
             reply(JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=joiner.member_id))
         elif (
@@ -87,6 +120,15 @@ class Coordinator:
             reply(JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, member_id=joiner.member_id))
         else:
             join(self, group, joiner, reply, self._new_id(), now_ms)
+
+    def _leave_newer(self, group_id: str) -> bool:
+        """Let a group of the newer protocol that is empty be one of the classic; False if it has members."""
+        group = self.consumers.groups.get(group_id)
+        if group is not None:
+            if not self.consumers.is_idle(group):
+                return False
+            del self.consumers.groups[group_id]
+        return True
 
     def sync(
         self,
@@ -138,9 +180,18 @@ class Coordinator:
     # Positions.
 
     def refuse_commit(
-        self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        now_ms: int,
+        *,
+        knows_epochs: bool = True,
     ) -> ErrorCode:
         """Why positions of this group are not taken, or NONE; then the group is there."""
+        if (newer := self.consumers.groups.get(group_id)) is not None:
+            return self.consumers.refuse_commit(newer, member_id, generation, knows_epochs=knows_epochs)
         if group_id not in self.groups and generation >= 0:
             return ErrorCode.GROUP_ID_NOT_FOUND
         group = self._make(group_id, now_ms)
@@ -155,6 +206,11 @@ class Coordinator:
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> ErrorCode:
         """Why positions of this group are not taken into a transaction, or NONE; then the group is there."""
+        if (newer := self.consumers.groups.get(group_id)) is not None:
+            if generation < 0 and not member_id and instance_id is None:
+                return ErrorCode.NONE
+            code = self.consumers.refuse_commit(newer, member_id, generation, knows_epochs=True)
+            return ErrorCode.ILLEGAL_GENERATION if code is ErrorCode.STALE_MEMBER_EPOCH else code
         if group_id not in self.groups and generation >= 0:
             return ErrorCode.ILLEGAL_GENERATION
         group = self._make(group_id, now_ms)
@@ -180,7 +236,7 @@ class Coordinator:
         self._write([OffsetsReleased(producer_id, epoch, is_commit)], finish, now_ms)
 
     def _keep(self, group_id: str, change: Change, finish: Finish, now_ms: int) -> None:
-        group = self.groups[group_id]
+        group = self.groups.get(group_id) or self.consumers.groups[group_id]
         group.commits += 1
 
         def finish_one(code: ErrorCode) -> None:
@@ -205,18 +261,23 @@ class Coordinator:
         codes.update((group_id, self._refuse_delete(group_id)) for group_id in group_ids)
         gone = [group_id for group_id, code in codes.items() if not code]
         for group_id in gone:
-            self._bury(self.groups.pop(group_id))
+            if group_id in self.groups:
+                self._bury(self.groups.pop(group_id))
+            else:
+                del self.consumers.groups[group_id]
 
         def finish_all(code: ErrorCode) -> None:
             if code:
                 for group_id in gone:
-                    if group_id in self.table and group_id not in self.groups:
+                    if group_id not in self.groups and group_id not in self.consumers.groups:
                         self._restore(group_id, now_ms)
             finish(code)
 
         self._write([GroupGone(group_id) for group_id in gone], finish_all, now_ms)
 
     def _refuse_delete(self, group_id: str) -> ErrorCode:
+        if (newer := self.consumers.groups.get(group_id)) is not None:
+            return ErrorCode.NONE if self.consumers.is_idle(newer) else ErrorCode.NON_EMPTY_GROUP
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
@@ -235,21 +296,22 @@ class Coordinator:
     def _sweep(self, now_ms: int) -> None:
         """Look through some groups for positions that nobody needs, and for groups that are nothing any more."""
         if not self._unswept:
-            self._unswept = list(self.groups)
+            self._unswept = [*self.groups, *self.consumers.groups]
         some, self._unswept = self._unswept[-SWEEP_AT_ONCE:], self._unswept[:-SWEEP_AT_ONCE]
         for group_id in some:
-            group = self.groups.get(group_id)
+            group = self.groups.get(group_id) or self.consumers.groups.get(group_id)
             if group is not None:
                 self._sweep_one(group, now_ms)
         pause_ms = SWEEP_PAUSE_MS if self._unswept else self.config.offsets_check_ms
         self.alarms.set(self._sweep_alarm, now_ms + pause_ms)
 
-    def _sweep_one(self, group: Group, now_ms: int) -> None:
+    def _sweep_one(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         if group.commits or self.table.is_held(group.group_id):
             return  # what is on its way to the disk is not in the table, and must not be forgotten with it
         positions = self.table.positions.get(group.group_id, {})
-        gone = plan_forgotten(group, positions, self._catalog, now_ms, self.config.offsets_retention_ms)
-        if len(gone) == len(positions) and group.state is State.EMPTY and not group.pending:
+        gone = plan_forgotten(use_of(group), positions, self._catalog, now_ms, self.config.offsets_retention_ms)
+        is_nothing = not group.pending if isinstance(group, Group) else self.consumers.is_idle(group)
+        if len(gone) == len(positions) and use_of(group).is_empty and is_nothing:
             self.delete([group.group_id], {}, lambda _: None, now_ms)
         else:
             self.forget(group.group_id, gone, lambda _: None, now_ms)

@@ -7,6 +7,10 @@ from uuid import UUID
 
 from penstock.broker.groups.changes import (
     Change,
+    ConsumerEpoch,
+    ConsumerMember,
+    ConsumerMemberGone,
+    ConsumerTarget,
     GroupGone,
     GroupStored,
     OffsetsCommitted,
@@ -17,6 +21,7 @@ from penstock.broker.groups.changes import (
     Restarted,
     StoredMember,
 )
+from penstock.broker.groups.consumer_table import ConsumerTable
 
 POSITION_BYTES = 100  # what a position takes besides its metadata
 
@@ -27,17 +32,19 @@ class GroupTable:
     """Generations and positions by the name of their group."""
 
     def __init__(self) -> None:
+        self.consumers = ConsumerTable()
         self._clear()
 
     def _clear(self) -> None:
         self.groups: dict[str, GroupStored] = {}
+        self.consumers.clear()
         self.positions: dict[str, Positions] = {}
         self.held: dict[int, list[OffsetsHeld]] = {}  # by producer, until its transaction ends
         self.holders: dict[str, dict[int, None]] = {}  # producers by group
         self.bytes = 0
 
     def __contains__(self, group_id: str) -> bool:
-        return group_id in self.groups or group_id in self.positions
+        return group_id in self.groups or group_id in self.positions or group_id in self.consumers.groups
 
     def position(self, group_id: str, topic_id: UUID, partition: int) -> Position | None:
         positions = self.positions.get(group_id)
@@ -76,12 +83,19 @@ class GroupTable:
                     self._forget(positions, key)
                 if not positions:
                     self.positions.pop(group_id, None)
+            case ConsumerEpoch(group_id=group_id):
+                self._drop(group_id)  # it was of the classic protocol before, perhaps
+                self.consumers.replay_(change)
+            case ConsumerTarget() | ConsumerMember() | ConsumerMemberGone():
+                self.consumers.replay_(change)
             case GroupStored(group_id=group_id):
                 self._drop(group_id)
+                self.consumers.remove(group_id)
                 self.groups[group_id] = change
                 self.bytes += group_bytes(change.members)
             case GroupGone(group_id=group_id):
                 self._drop(group_id)
+                self.consumers.remove(group_id)
                 positions = self.positions.pop(group_id, {})
                 self.bytes -= sum(map(_size, positions.values()))
                 for producer_id in list(self.holders.get(group_id, ())):
@@ -122,6 +136,7 @@ class GroupTable:
         """Changes that make this table from nothing."""
         yield Restarted()
         yield from self.groups.values()
+        yield from self.consumers.snapshot()
         for group_id, positions in self.positions.items():
             yield OffsetsCommitted(group_id, tuple(positions.values()))
         for held in self.held.values():

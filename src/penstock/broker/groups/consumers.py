@@ -1,0 +1,166 @@
+"""All groups of the newer protocol: one write at a time for each, and nothing is told before it is durable."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from uuid import UUID
+
+from penstock.broker.catalog import Catalog
+from penstock.broker.groups.alarms import Alarm, Alarms
+from penstock.broker.groups.beating import Beat, Refusal, beat, fence
+from penstock.broker.groups.changes import Change
+from penstock.broker.groups.consumer import ConsumerGroup
+from penstock.broker.groups.journal import GroupJournal
+from penstock.broker.groups.patterns import Patterns
+from penstock.config import BrokerConfig
+from penstock.errors import ErrorCode
+from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
+OnBeat = Callable[[ConsumerGroupHeartbeatResponse], None]
+Told = Callable[[ErrorCode], None]
+Work = Callable[[list[Change], int], Told]  # changes the live group, says so in changes; is told how that ended
+
+
+class Consumers:
+    """Live groups by name. What of them is durable stands in `table.consumers`."""
+
+    def __init__(
+        self,
+        journal: GroupJournal,
+        config: BrokerConfig,
+        catalog: Catalog,
+        alarms: Alarms,
+        new_id: Callable[[], UUID],
+        now_ms: int,
+    ) -> None:
+        self.journal = journal
+        self.table = journal.table.consumers
+        self.config = config
+        self.catalog = catalog
+        self.alarms = alarms
+        self.new_id = new_id
+        self.patterns = Patterns()
+        self.groups: dict[str, ConsumerGroup] = {}
+        self._waiting: dict[str, deque[Work]] = {}
+        self._busy: dict[str, None] = {}
+        self.on_void: Callable[[str, int], None] = lambda *_: (
+            None
+        )  # a group could not be kept: it is what it was before
+        for group_id in list(self.table.groups):
+            self.restore(group_id, now_ms)
+
+    def restore(self, group_id: str, now_ms: int) -> None:
+        """A group as it is durable; its members have to be heard of again."""
+        before = self.groups.pop(group_id, None)
+        for alarm in [*before.sessions.values(), *before.revocations.values()] if before is not None else ():
+            self.alarms.cancel(alarm)
+        stored = self.table.groups.get(group_id)
+        if stored is None:
+            self.on_void(group_id, now_ms)
+            return
+        group = self.groups[group_id] = ConsumerGroup(group_id, now_ms)
+        group.put_epoch(stored.epoch)
+        if stored.target is not None:
+            group.put_target(stored.target)
+        for member in stored.members.values():
+            group.put_member(member)
+            self.listen_for(group, member.member_id, now_ms)
+            self.watch_revocation(group, member.member_id, now_ms)
+
+    def is_idle(self, group: ConsumerGroup) -> bool:
+        """Whether it has no members, and none on their way."""
+        return not group.members and group.group_id not in self._busy and group.group_id not in self._waiting
+
+    # One after the other.
+
+    def heartbeat(self, request: Beat, reply: OnBeat, now_ms: int) -> None:
+        """A member says what it has; answered when what it is told is durable."""
+
+        def work(changes: list[Change], then_ms: int) -> Told:
+            try:
+                response = beat(self, request, changes, then_ms)
+            except Refusal as refusal:
+                response = ConsumerGroupHeartbeatResponse(error_code=refusal.code, error_message=refusal.why)
+
+            def told(code: ErrorCode) -> None:
+                reply(ConsumerGroupHeartbeatResponse(error_code=code) if code else response)
+
+            return told
+
+        self.submit(request.group_id, work, now_ms)
+
+    def submit(self, group_id: str, work: Work, now_ms: int) -> None:
+        """Do this when nothing of the group is on its way to the disk."""
+        self._waiting.setdefault(group_id, deque()).append(work)
+        self._run(group_id, now_ms)
+
+    def _run(self, group_id: str, now_ms: int) -> None:
+        if group_id in self._busy:
+            return
+        changes: list[Change] = []
+        ends: list[Told] = []
+        waiting = self._waiting.pop(group_id, deque())
+        while waiting:
+            ends.append(waiting.popleft()(changes, now_ms))
+        if not changes:
+            for told in ends:
+                told(ErrorCode.NONE)
+            return
+        self._busy[group_id] = None
+
+        def finish(code: ErrorCode) -> None:
+            del self._busy[group_id]
+            if code:
+                self.restore(group_id, now_ms)
+            for told in ends:
+                told(code)
+            self._run(group_id, now_ms)
+
+        self.journal.write(changes, finish, now_ms)
+
+    # Time.
+
+    def listen_for(self, group: ConsumerGroup, member_id: str, now_ms: int) -> None:
+        """Expect to hear of a member within the session timeout."""
+        alarm = group.sessions.get(member_id)
+        if alarm is None:
+            alarm = group.sessions[member_id] = Alarm(lambda then_ms: self.fence(group, member_id, then_ms))
+        member = group.members[member_id]
+        own_ms = None if member.classic is None else member.classic.session_timeout_ms
+        self.alarms.set(alarm, now_ms + (self.config.consumer_session_ms if own_ms is None else own_ms))
+
+    def watch_revocation(self, group: ConsumerGroup, member_id: str, now_ms: int) -> None:
+        """A member that has to give partitions back has its rebalance timeout for that."""
+        member, alarm = group.members[member_id], group.revocations.get(member_id)
+        if not member.revoking:
+            if alarm is not None:
+                self.alarms.cancel(group.revocations.pop(member_id))
+        elif alarm is None:
+            alarm = group.revocations[member_id] = Alarm(lambda then_ms: self.fence(group, member_id, then_ms))
+            self.alarms.set(alarm, now_ms + member.rebalance_timeout_ms)
+
+    def fence(self, group: ConsumerGroup, member_id: str, now_ms: int) -> None:
+        """A member was silent, or kept what it had to give back: the others go on without it."""
+
+        def work(changes: list[Change], then_ms: int) -> Told:
+            if self.groups.get(group.group_id) is group and member_id in group.members:
+                fence(self, group, member_id, changes, then_ms)
+            return lambda _: None
+
+        self.submit(group.group_id, work, now_ms)
+
+    # Positions.
+
+    def refuse_commit(self, group: ConsumerGroup, member_id: str, epoch: int, *, knows_epochs: bool) -> ErrorCode:
+        """Why positions of this group are not taken, or NONE."""
+        if epoch < 0 and not group.members:
+            return ErrorCode.NONE
+        member = group.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member.classic is not None:
+            return ErrorCode.NONE if epoch == member.epoch else ErrorCode.ILLEGAL_GENERATION
+        if not knows_epochs:
+            return ErrorCode.UNSUPPORTED_VERSION
+        return ErrorCode.NONE if epoch == member.epoch else ErrorCode.STALE_MEMBER_EPOCH
