@@ -256,7 +256,7 @@ def _append(
         if wrong is None and is_undecided(log, header.producer_id):
             wrong = (
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                "what ended the transaction before is damaged: 'penstock transactions'",
+                "what ended the transaction before is damaged",
             )
     if wrong is not None:
         return refuse(ack, *wrong)
