@@ -83,7 +83,7 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         sock = listening_socket(host, port)
     except OSError as error:
         raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
-    server = edge_server(guard, spec.edge)
+    server = edge_server(guard, config)
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
