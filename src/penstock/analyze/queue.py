@@ -45,7 +45,7 @@ class Queue:
         asked = {TopicPartition(name, number): which for name in topics for number in range(known.get(name, 0))}
         found = {}
         for place, answer in self._admin.list_offsets(asked, request_timeout=_ANSWER_S).items() if asked else ():
-            with suppress(KafkaException):
+            with suppress(KafkaException, TimeoutError):
                 found[place.topic, place.partition] = answer.result(_ANSWER_S).offset
         return found
 
