@@ -162,9 +162,11 @@ class Hub:
         """Close a reader behind its client's back; its slot is free when that is done."""
 
         async def close() -> None:
-            await history.close()
-            self.counts.catch_ups -= 1
-            self._slots.release()
+            try:
+                await history.close()
+            finally:
+                self.counts.catch_ups -= 1
+                self._slots.release()
 
         task = asyncio.create_task(close())
         self._retiring.add(task)

@@ -52,8 +52,10 @@ class WebSocketWire:
             pass
 
     def write_now(self, message: Message) -> bool:
+        if not write_now(self._transport, message.frame):
+            return False
         self._token = message.token or self._token
-        return write_now(self._transport, message.frame)
+        return True
 
     def abort(self) -> None:
         abort(self._transport)
