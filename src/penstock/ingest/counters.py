@@ -56,7 +56,7 @@ class Counters:
     def lines(self, inflight_bytes: int, waiting: int) -> Iterator[str]:
         """The Prometheus text, a line each."""
         for name, help, label, counts in (
-            ("events_accepted", "Events answered with 202 or a result, by topic.", "topic", self.accepted),
+            ("events_accepted", "Events that the queue has acknowledged, by topic.", "topic", self.accepted),
             ("event_bytes_accepted", "Bytes of those events.", "topic", self.accepted_bytes),
             ("events_unstored", "Events that the queue did not acknowledge in time, by topic.", "topic", self.unstored),
             ("refused", "Requests or lines refused, by reason.", "reason", self.refused),

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from penstock.client.lookup import find_record
-from penstock.client.offsets import Offsets
+from penstock.client.offsets import LATEST, Offsets
 from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.config import EdgeConfig
@@ -94,15 +94,18 @@ class Results:
 
     def _ask_ends(self, query: str) -> None:
         if query not in self._asking:
-            task = self._asking[query] = asyncio.create_task(self._hear_ends(query))
-            task.add_done_callback(lambda _: self._asking.pop(query, None))
+            self._asking[query] = asyncio.create_task(self._hear_ends(query))
 
     async def _hear_ends(self, query: str) -> None:
         output = self._plan.queries[query].writes
-        while passed := self.waits.passed(query):
-            places = [(output, number) for number in range(self._plan.topics[output].partitions)]
-            ends = await self._offsets.at("latest", places)
-            self.waits.on_ends(query, passed, {partition: end for (_, partition), end in ends.items()})
+        try:
+            while passed := self.waits.passed(query):
+                places = [(output, number) for number in range(self._plan.topics[output].partitions)]
+                ends = await self._offsets.at(LATEST, places)
+                self.waits.on_ends(query, passed, {partition: end for (_, partition), end in ends.items()})
+        finally:
+            # In the same turn as the last look: whoever asks after it starts another.
+            del self._asking[query]
 
     async def find(self, query: str, id: str, since_ms: int | None) -> bytes | None:
         """A result: remembered, or looked for in the output from a time on; None if it is not there."""
