@@ -60,11 +60,15 @@ def _name_faults(app: App) -> Iterator[str]:
             yield f"{kind} {name} is declared {names.count(name)} times: names are identity, give each its own"
 
 
-def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
-    if not _TOPIC_NAME.fullmatch(topic.name) or topic.name in (".", ".."):
+def _topic_name_faults(name: str) -> Iterator[str]:
+    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         yield "a topic's name has 1 to 249 of letters, digits, '.', '_' and '-'"
-    if topic.name.endswith(DEAD_SUFFIX) or topic.name.startswith("penstock."):
+    if name.endswith(DEAD_SUFFIX) or name.startswith("penstock."):
         yield f"names that end in {DEAD_SUFFIX} or begin with penstock. are Penstock's own"
+
+
+def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
+    yield from _topic_name_faults(topic.name)
     if topic.partitions is not None and not 1 <= topic.partitions <= PARTITIONS_MAX:
         yield f"partitions is between 1 and {PARTITIONS_MAX}, not {topic.partitions}"
     guarantee = topic.guarantee or Guarantee()
@@ -93,6 +97,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
 def _query_faults(query: Query, app: App) -> Iterator[str]:
     if not _QUERY_NAME.fullmatch(query.name):
         yield "a query is named by letters, digits, _ and -"
+    if query.writes not in [topic.name for topic in app.topics]:
+        yield from (f"writes {query.writes}: {fault}" for fault in _topic_name_faults(query.writes))
     if query.mode not in MODES:
         yield f"mode is one of {', '.join(MODES)}, not {query.mode!r}"
     if query.state not in STATES:
@@ -109,7 +115,7 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
     for name in reads:
         if name not in known:
             yield f"reads the unknown topic {name}{hint(name, known)}"
-        elif (topic := known[name]) is not None and getattr(topic, "schema", None) is None:
+        elif getattr(known[name], "schema", None) is None:
             yield f"reads {name}, which has no schema: declare it with app.topic({name!r}, schema=…)"
     if query.function is not None:
         yield from _signature_faults(query.function, len(reads))

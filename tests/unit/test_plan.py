@@ -87,6 +87,7 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("x.dead")
     app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
     app.query(reads="purchase", writes="v", name="q2")(lambda x: x)
+    app.query(reads="u", writes="penstock.queries", name="q3")(lambda x: x)
     app.sql("empty", "SELECT 1")
     app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
     app.ingest(sources.Http(), into="w")
@@ -106,6 +107,7 @@ def test_all_faults_are_named_at_once() -> None:
         "must take 1 DataFrame",
         "query q2: reads the unknown topic purchase",
         "topic v has 2 writers (query q1, query q2)",
+        "query q3: writes penstock.queries: names that end in .dead or begin with penstock. are Penstock's own",
         "the SQL text names no STREAM(topic)",
         "unknown topic nope",
         "a path looks like /live/NAME",
