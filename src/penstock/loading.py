@@ -12,11 +12,12 @@ from penstock.app import App
 from penstock.errors import ConfigError
 
 _MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
+_under_way: list[str] = []
 
 
 def is_loading() -> bool:
-    """Whether an app's file is being imported right now, by us."""
-    return _MODULE_NAME in sys.modules
+    """Whether an app is being imported right now, by us."""
+    return bool(_under_way)
 
 
 def load_app(spec: str) -> App:
@@ -39,6 +40,7 @@ def load_app(spec: str) -> App:
 
 def _module(place: str) -> ModuleType:
     path = Path(place)
+    _under_way.append(place)
     try:
         if path.suffix != ".py":
             sys.path.insert(0, str(Path.cwd()))
@@ -59,6 +61,8 @@ def _module(place: str) -> ModuleType:
         raise ConfigError(
             f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}"
         ) from error
+    finally:
+        _under_way.pop()
 
 
 def _where(error: Exception, place: str) -> str:

@@ -58,6 +58,9 @@ def run(
         for fault in wrong.faults:
             sys.stderr.write(f"penstock: {fault}\n")
         status = 2
+    except PenstockError as failed:
+        sys.stderr.write(f"penstock: {failed}\n")
+        status = 1
     if status:
         sys.exit(status)
 
