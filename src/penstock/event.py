@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 ID = "penstock-id"  # given by the sender, or a UUIDv7; a result carries that of the event it came from
 PRODUCER = "penstock-producer"  # who counted `sequence`
@@ -20,15 +19,6 @@ QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, 
 Headers = list[tuple[str, bytes]]
 
 
-class Event(NamedTuple):
-    """An accepted event, ready for the queue."""
-
-    topic: str
-    key: bytes | None
-    value: bytes
-    headers: Headers
-
-
 def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Headers:
     """The headers of a new event."""
     return [(ID, id.encode()), (PRODUCER, producer), (SEQUENCE, b"%d" % sequence), (TIME, b"%d" % time_ms)]
@@ -37,13 +27,6 @@ def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Head
 def dead_topic(topic: str) -> str:
     """Where the events of `topic` go that do not parse."""
     return topic + DEAD_SUFFIX
-
-
-def uuid7(time_ms: int, chance: bytes) -> str:
-    """A UUID of version 7 (RFC 9562) from a time and ten random bytes."""
-    low = bytes([chance[2] & 0x3F | 0x80]) + chance[3:10]
-    digits = (time_ms.to_bytes(6, "big") + bytes([chance[0] & 0x0F | 0x70]) + chance[1:2] + low).hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def id_fault(id: str) -> str | None:

@@ -99,11 +99,6 @@ class Schema:
 
         return pick
 
-    def pick(self, value: bytes | memoryview, names: tuple[str, ...]) -> list[str | None]:
-        """The text of these columns in an event that has no fault; None where one is absent or null."""
-        event = self._decoder.decode(value)
-        return [self.text(name)(event) for name in names]
-
 
 def parse_schema(ddl: str) -> Schema:
     """The schema that Spark's DDL text describes; SchemaError if it is none."""

@@ -28,7 +28,6 @@ class DeadLetters:
     def __init__(self, topic: TopicPlan, queue: str) -> None:
         self.topic = topic
         self.name = event.dead_topic(topic.name)
-        self.written = 0
         self._queue = queue
         self._producer: Producer | None = None
 
@@ -44,7 +43,6 @@ class DeadLetters:
             found += 1
         if found and self._producer is not None and self._producer.flush(_FLUSH_S):
             raise PenstockError("org.apache.kafka.common.errors.TimeoutException: dead letters were not acknowledged")
-        self.written += found
 
     def _produce(self, row: Any) -> None:
         if self._producer is None:

@@ -24,12 +24,11 @@ Say = Callable[[str, str], None]
 
 
 class Child:
-    """Started by `start`, kept alive by `keep`, ended by `stop`."""
+    """Kept alive by `keep`, ended by `stop`."""
 
     def __init__(self, name: str, command: Sequence[str], folder: Path, say: Say) -> None:
         self.name = name
         self.is_ready = asyncio.Event()
-        self.ready_words = ""
         self._command = command
         self._log = folder / f"{name}.log"
         self._say = say
@@ -85,7 +84,6 @@ class Child:
     async def _read_words(self) -> None:
         async for line in _lines(self._process.stdout if self._process else None):
             if line == "ready" or line.startswith("ready "):
-                self.ready_words = line.removeprefix("ready").strip()
                 self._was_ready = True
                 self.is_ready.set()
                 self._say(self.name, line)
@@ -103,10 +101,6 @@ class Child:
                 os.replace(self._log, self._log.with_suffix(".log.1"))
             with self._log.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def stop(self) -> None:
         """Ask it to end, then make it."""

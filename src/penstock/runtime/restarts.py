@@ -10,12 +10,10 @@ class Restarts:
     """One child's delays; time is told, not asked for."""
 
     def __init__(self) -> None:
-        self.count = 0
         self._delay_ms = FIRST_MS
 
     def next_delay_ms(self, lived_ms: int) -> int:
         """How long to wait before the next start of a child that lived for `lived_ms`."""
-        self.count += 1
         if lived_ms >= CALM_MS:
             self._delay_ms = FIRST_MS
         delay_ms, self._delay_ms = self._delay_ms, min(self._delay_ms * 2, LONGEST_MS)
