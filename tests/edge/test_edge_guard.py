@@ -34,7 +34,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_without_the_token_nothing_is_told_or_changed(guarded: EdgeStage) -> None:
-    """Every path but /health and /ready; a wrong token waits, and is counted."""
+    """Every path but /health, /ready and the files of the page; a wrong token waits, and is counted."""
     before = time.monotonic()
     for headers in ({}, bearer("wrong"), bearer(TOKEN + "x"), {"Authorization": f"Basic {TOKEN}"}):
         answer = guarded.ask("POST", "/ingest/purchases", EVENT, headers)
@@ -44,6 +44,7 @@ def test_without_the_token_nothing_is_told_or_changed(guarded: EdgeStage) -> Non
     for path in ("/metrics", "/", "/live/decisions", "/results/decide/x", "/ingest/purchases?token=wrong"):
         assert guarded.ask("GET", path).status == 401
     assert guarded.get("/health").status == guarded.get("/ready").status == 200
+    assert guarded.get("/static/page.js").status == 200
     metrics = guarded.ask("GET", "/metrics", headers=bearer(TOKEN)).json
     assert 'penstock_edge_guard_refused_total{reason="token"} 9' in metrics
     assert not guarded.stored("purchases")

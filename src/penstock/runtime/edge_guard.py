@@ -18,6 +18,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Asgi = Callable[[Scope, Any, Send], Awaitable[None]]
 
 OPEN_PATHS = ("/health", "/ready")  # an orchestrator asks without a token; they tell nothing of the data
+OPEN_PREFIX = "/static/"  # a browser sends no token with the files of a page; they are the same for everybody
 FAILURE_DELAY_S = 0.5
 DELAYED_MAX = 100  # then a wrong token is refused at once: nobody's memory is held
 POLICY_CLOSE = 1008
@@ -80,7 +81,8 @@ class Gate:
             return Refusal(421, "host", "this Host is not served here: name it in edge.hosts")
         if origin and origin not in self._origins and not _is_own(origin, host):
             return Refusal(403, "origin", "pages of this origin may not talk to us: name it in edge.origins")
-        if self._token and scope["path"] not in OPEN_PATHS and not self._knows(scope, authorization):
+        is_open = not self._token or scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_PREFIX)
+        if not is_open and not self._knows(scope, authorization):
             return Refusal(401, "token", "a token is needed: send it as Authorization: Bearer, or as ?token=")
         return None
 
