@@ -46,7 +46,7 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
         # The default holds a row back for 50 ms: a count by key took 39 ms instead of 3.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
         "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",  # real time asks for it
-        # Spark's default runs a program (chmod, stat) for every file of a checkpoint: 1,600 ms a commit instead of 90.
+        # On a busy machine a state commit took 1,200 ms with Spark's default and 90 with this one (local files only).
         "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",  # a second file for every file
         # A kill during the first commit leaves files behind.

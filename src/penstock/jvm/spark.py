@@ -38,7 +38,7 @@ _FLAGS = (
     "-Djava.awt.headless=true",
 )
 # A start is a storm of methods that are warm for a moment: only what stays hot is worth the slow compiler.
-# 9.6 s of processor time to the first job instead of 13.9; the quick compiler alone takes 7.8, and stays slower.
+# 9.6 s of processor time to the first job instead of 14.1; the quick compiler alone takes 7.8, and stays slower.
 _PATIENCE = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
