@@ -64,6 +64,17 @@ def test_what_fits_is_here() -> None:
     assert recent.since({0: 13}) == []
 
 
+def test_nothing_is_put_before_what_is_gone() -> None:
+    """A large record that had to go again would be missing between an older one and the rest."""
+    recent = Recent({0: 10}, COUNT_MAX, BYTES_MAX)
+    for body in bodies([(0, 30, 1), (0, 20, 1)], {0: 10}):
+        recent.add(body)
+    recent.add_before(bodies([(0, 1, 1)], {0: 9}))
+    assert recent.since({0: 9}) is None
+    assert recent.since({0: 10}) is None
+    assert len(recent.since({0: 11}) or []) == 1
+
+
 def test_a_partition_that_came_later_is_here_from_its_first_record() -> None:
     recent = Recent({0: 10}, COUNT_MAX, BYTES_MAX)
     recent.add(Body(Record("t", 3, 0, 0, None, b"", [])))

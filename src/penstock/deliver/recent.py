@@ -16,6 +16,7 @@ class Recent:
         self._count_max = count_max
         self._bytes_max = bytes_max
         self._bytes = 0
+        self._is_cut = False  # what came first is gone: nothing fits before the rest without a hole
         self._bodies: deque[Body] = deque()
 
     def __len__(self) -> int:
@@ -26,6 +27,7 @@ class Recent:
         self.starts = dict(starts)
         self._bodies.clear()
         self._bytes = 0
+        self._is_cut = True
 
     def add(self, body: Body) -> None:
         """The next record of its partition."""
@@ -36,12 +38,13 @@ class Recent:
         while len(self._bodies) > self._count_max or self._bytes > self._bytes_max:
             oldest = self._bodies.popleft()
             self._bytes -= oldest.size
+            self._is_cut = True
             self.starts[oldest.record.partition] = oldest.record.offset + 1
 
     def add_before(self, bodies: Sequence[Body]) -> None:
         """What stood before all that is here, as far as there is room: for each partition without a hole, in order."""
         for body in reversed(bodies):
-            if len(self._bodies) >= self._count_max or self._bytes + body.size > self._bytes_max:
+            if self._is_cut or len(self._bodies) >= self._count_max or self._bytes + body.size > self._bytes_max:
                 return
             self._bodies.appendleft(body)
             self._bytes += body.size
