@@ -22,11 +22,16 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_spec(spec: RunSpec, path: Path) -> None:
-    """Save a spec where only its owner can read it: it may hold a token."""
+    """Save a spec."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, msgspec.json.encode(spec))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Save what may hold a token or a password: only its owner can read it."""
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
-    path.write_bytes(msgspec.json.encode(spec))
+    path.write_bytes(content)
 
 
 def read_spec(path: Path) -> RunSpec:

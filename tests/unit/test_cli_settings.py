@@ -112,7 +112,8 @@ def test_secrets_are_not_shown(
     """Neither ours nor those among Spark's settings, with --origin, with --json, of this folder or of the last run."""
     canary = "canary-4711"
     write(tmp_path, "penstock.toml", f'[edge]\ntoken = "{canary}"\n[analyze.spark]\nspark.ssl.password = "{canary}"\n')
-    kept = {"session": {"spark.a.secret": {"value": canary, "origin": "[analyze.spark]"}}}
+    names = ("spark.a.secret", "spark.ssl.keyStorePassword", "spark.hadoop.fs.s3a.access.key", "kafka.sasl.jaas.config")
+    kept = {"session": {name: {"value": canary, "origin": "[analyze.spark]"} for name in names}}
     (tmp_path / ".penstock" / "analyze").mkdir(parents=True)
     (tmp_path / ".penstock" / "analyze" / "spark-settings.json").write_text(json.dumps(kept))
     monkeypatch.chdir(tmp_path)

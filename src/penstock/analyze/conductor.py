@@ -26,7 +26,7 @@ from penstock.analyze.status import Reporter
 from penstock.errors import PenstockError
 from penstock.jvm.spark import SparkJvm
 from penstock.plan import Plan
-from penstock.run_spec import RunSpec
+from penstock.run_spec import RunSpec, write_private
 
 _LOOK_S = 0.1
 _HOUSE_S = 60.0
@@ -49,7 +49,7 @@ class Conductor:
         for folder in ("tmp", "events", "checkpoints"):
             (data / folder).mkdir(parents=True, exist_ok=True)
         origins = origins_of(settings, plan, spec.analyze)
-        (data / "spark-settings.json").write_text(json.dumps(origins, indent=1))
+        write_private(data / "spark-settings.json", json.dumps(origins, indent=1).encode())
         spark = open_session(jvm, settings)
         self._ui = spark.sparkContext.uiWebUrl
         self._jobs = Jobs(spec, plan, spark)

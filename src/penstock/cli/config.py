@@ -17,7 +17,8 @@ from penstock.cli.settings import TABLES, load_config
 from penstock.config import TOPIC_SETTINGS, hint
 from penstock.errors import ConfigError
 
-_SECRET = re.compile(r"(^|[._])(token|password|secret|credentials?)($|[._])", re.IGNORECASE)
+# As Spark itself redacts, and what it forgets: jaas holds a password among other words.
+_SECRET = re.compile(r"token|password|passphrase|secret|credential|(access|account|api)[._-]?key|jaas", re.IGNORECASE)
 _LARGEST = {"int": 2**31 - 1, "long": 2**63 - 1}
 
 
