@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -67,8 +68,9 @@ def run(
 
 def print_line(who: str, text: str) -> None:
     """One line of a run; what is not of a tier stands at the margin."""
-    sys.stdout.write(f"{who:<8} {text}\n" if who else f"{text}\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # whoever read it is gone: no reason to stop an app
+        sys.stdout.write(f"{who:<8} {text}\n" if who else f"{text}\n")
+        sys.stdout.flush()
 
 
 def supervise(spec: str, options: RunOptions, say: Say) -> int:
