@@ -13,7 +13,7 @@ import click
 from penstock.cli.client import broker_option, reach, reason
 from penstock.cli.damage import DAMAGED, next_readable
 from penstock.cli.output import json_option, print_json
-from penstock.cli.records_text import SHOWN, Shown, as_json, as_line
+from penstock.cli.records_text import SHOWN, Shown, as_json, as_line, shown_of
 from penstock.cli.sharing import Sharer
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
@@ -95,7 +95,7 @@ def command(
             if not topic.startswith("^"):  # else it is a pattern, and may fit nothing yet
                 partitions_of(consumer, topic, None)
             for message in Sharer(consumer, topic, _WAIT_S).records(until_end, stop, records_max, on_damage):
-                _print(_shown(message), shown, as_json)
+                _print(shown_of(message), shown, as_json)
             return 1 if skipped else 0
         parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)
         for record in _records(consumer, topic, parts, until_end, stop, records_max, on_damage):
@@ -164,7 +164,7 @@ def _records(
         if until_end and offset >= ends.get(partition, 0):
             ends.pop(partition, None)
             continue
-        yield _shown(message)
+        yield shown_of(message)
         given += 1
         if until_end and offset + 1 >= ends[partition]:
             ends.pop(partition)
@@ -183,19 +183,6 @@ def _skip(settings: dict[str, Any], topic: str, skipped: list[Range], partition:
     skipped.append(Range(partition, offset, behind))
     click.echo(f"penstock: skipped offsets {offset} to {behind - 1} of partition {partition}: damaged.", err=True)
     return behind
-
-
-def _shown(message: Any) -> Shown:
-    kind, stamp = message.timestamp()
-    return Shown(
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp_ms=stamp if kind else None,
-        key=message.key(),
-        value=message.value(),
-        headers=message.headers() or [],
-    )
 
 
 def _tell_outage(error: KafkaError) -> None:

@@ -28,6 +28,20 @@ class Shown(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
 
 
+def shown_of(message: Any) -> Shown:
+    """The record in a message of the client library that is no error."""
+    kind, stamp = message.timestamp()
+    return Shown(
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp_ms=stamp if kind else None,
+        key=message.key(),
+        value=message.value(),
+        headers=message.headers() or [],
+    )
+
+
 def escaped(data: bytes | None, *, keep_tabs: bool = False) -> str:
     """The bytes as text on one line; what is not printable UTF-8 as escapes, nothing as 'null'."""
     if data is None:

@@ -16,7 +16,7 @@ import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, no_topic, reach, reason
 from penstock.cli.output import count, json_option, print_json
-from penstock.cli.records_text import Shown, as_json
+from penstock.cli.records_text import Shown, as_json, shown_of
 from penstock.cli.starting import END, parse_from, ranges
 from penstock.cli.tap_text import Lines
 from penstock.errors import PenstockError
@@ -99,7 +99,7 @@ class Watch:
                 continue
             for message in [first, *self._consumer.consume(_BATCH_MAX, 0)]:
                 if message.error() is None:
-                    yield _shown(message)
+                    yield shown_of(message)
                 elif message.error().name() == "_AUTO_OFFSET_RESET":
                     self._begin_again(message.topic(), message.partition())
                 elif message.error().name() != "UNKNOWN_TOPIC_OR_PART":
@@ -158,19 +158,6 @@ def _printer(full: bool, in_json: bool) -> Callable[[Shown], None]:
         sys.stdout.write(lines.line(record) + "\n")
 
     return show
-
-
-def _shown(message: Any) -> Shown:
-    kind, stamp = message.timestamp()
-    return Shown(
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp_ms=stamp if kind else None,
-        key=message.key(),
-        value=message.value(),
-        headers=message.headers() or [],
-    )
 
 
 def _stop_on_signals() -> Callable[[], bool]:
