@@ -40,6 +40,7 @@ class Lie(NamedTuple):
 
 E_ = ErrorCode
 
+
 def _lie(make: Callable[[], bytes | bytearray | None], kafka: int, penstock: int | None = None) -> Lie:
     return Lie(make, kafka, kafka if penstock is None else penstock)
 
