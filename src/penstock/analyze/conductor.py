@@ -29,6 +29,7 @@ from penstock.plan import Plan
 from penstock.run_spec import RunSpec, write_private
 
 _LOOK_S = 0.1
+_TOPICS_S = 0.05
 _HOUSE_S = 60.0
 
 
@@ -44,7 +45,9 @@ class Conductor:
         self._events = data / "events"
         self._house_due_s = 0.0
         self._queue = Queue(spec.queue)
-        slots = slots_needed(plan, spec.analyze, os.cpu_count() or 1, self._queue.partitions())
+        # The queue may start at the same time as we do; then its topics will be as planned.
+        there = self._queue.partitions() if self._queue.answers() else {}
+        slots = slots_needed(plan, spec.analyze, os.cpu_count() or 1, there)
         settings = session_settings(spec.analyze, plan.app, data, slots)
         for folder in ("tmp", "events", "checkpoints"):
             (data / folder).mkdir(parents=True, exist_ok=True)
@@ -70,6 +73,7 @@ class Conductor:
 
     def _run(self, stopping: threading.Event) -> None:
         self._build_all()
+        self._await_topics(stopping)
         self._reporter.start()
         if self._ui:
             say(f"Spark's pages: {self._ui}")
@@ -87,6 +91,13 @@ class Conductor:
             self._keep_house(time.monotonic())
         for runner in self._runners:
             runner.leave()
+
+    def _await_topics(self, stopping: threading.Event) -> None:
+        """The supervisor makes them while Spark starts; a query that finds none would wait for its next try."""
+        wanted = {name for query in self._plan.queries.values() for name in (*query.reads, query.writes)}
+        while not (self._queue.answers() and wanted <= self._queue.partitions().keys()):
+            if stopping.wait(_TOPICS_S) or self._jvm.has_ended:
+                return
 
     def _build_all(self) -> None:
         faults: dict[str, tuple[str, ...]] = {}

@@ -162,12 +162,13 @@ class _Supervisor:
 
     async def _keep(self, name: str) -> list[str]:
         try:
-            return await self._children[name].keep(None if name == "broker" else self._provide)
+            # Spark takes seconds to start, and waits for the topics by itself.
+            return await self._children[name].keep(self._provide if name == "edge" else None)
         except ConfigError as wrong:
             return list(wrong.faults)
 
     async def _provide(self) -> None:
-        """The queue is there, and so are the topics: before that neither edge nor analyze has anything to do."""
+        """The queue is there, and so are the topics: before that the edge has nothing to do."""
         if "broker" in self._children:
             await self._children["broker"].is_ready.wait()
         while not self._topics_made:
