@@ -92,6 +92,22 @@ def test_kafkas_tool_shows_and_aborts_transactions(connection: Connection, broke
     assert part.last_stable_offset == 2
 
 
+def test_kafkas_tool_reads_our_markers(process: BrokerProcess) -> None:
+    """Both kinds, as Kafka writes them; what we put into the header of an abort disturbs nobody."""
+    with Connection(process.address) as connection:
+        create_topic(connection, "marked")
+        owner = Owner(connection, "marker")
+        owner.init()
+        for is_commit in (True, False):
+            assert owner.send("marked", "value") == 0
+            assert owner.end(commit=is_commit) == 0
+    (segment,) = process.data.glob("topics/*/0/*.log")
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    said = fine(run_tool(tool, "--files", str(segment), "--print-data-log", timeout=TOOL_S))
+    assert [f"endTxnMarker: {kind}" in said for kind in ("COMMIT", "ABORT")] == [True, True]
+    assert said.count("isvalid: true") == 4
+
+
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[BrokerProcess]:
     with BrokerProcess(tmp_path / "data", tmp_path) as broker:

@@ -40,6 +40,7 @@ from penstock.ports import Disk
 if TYPE_CHECKING:
     from penstock.broker.node import Node
 
+GROUPS_MAX = 100  # of one transaction: all of them are written with each change of it
 AGAIN_MS = 1_000  # when a marker could not be written
 SWEEP_AT_ONCE = 200  # ids a step: looking through all of them at once would stall every client
 SWEEP_PAUSE_MS = 100
@@ -157,7 +158,10 @@ class Coordinator:
         if newest is None:
             finish(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
-        partitions = tuple(partitions)
+        partitions, groups = tuple(partitions), tuple(groups)
+        if groups and len(newest.groups) >= GROUPS_MAX:
+            finish(ErrorCode.POLICY_VIOLATION)
+            return
         if newest.state is not State.ONGOING:
             self._ring_at(transactional_id, now_ms + newest.timeout_ms)
 
