@@ -143,3 +143,23 @@ def test_a_static_member_that_returns_disturbs_nobody(
     again = enter("confluent", topic, topic, instance="one")
     poll_until([again, other], lambda _: is_shared([again, other], 4))
     assert (again.assignment(), other.assignment(), other.revoked) == (had, kept, before)
+
+
+def test_a_group_moves_between_the_protocols_while_it_runs(
+    connection: Connection, broker_address: str, topic: str, enter: Enter
+) -> None:
+    """Members of both share the partitions; when the last of one protocol has left, the other goes on alone."""
+    create_topic(connection, topic, 4)
+    classic = enter("confluent", topic, topic)
+    poll_until([classic], lambda _: len(classic.assignment()) == 4)
+    newer = enter("confluent-newer-protocol", topic, topic)
+    poll_until([classic, newer], lambda _: is_shared([classic, newer], 4))
+    write(broker_address, topic, values(40))
+    found = poll_until([classic, newer], lambda found: {read.value for read in found} >= set(values(40)))
+    assert {read.value for read in found} == set(values(40))
+    leave(newer)
+    poll_until([classic], lambda _: len(classic.assignment()) == 4)
+    again = enter("confluent-newer-protocol", topic, topic)
+    poll_until([classic, again], lambda _: is_shared([classic, again], 4))
+    leave(classic)
+    poll_until([again], lambda _: len(again.assignment()) == 4)

@@ -75,6 +75,12 @@ class StageMember:
         request.assignments = [SyncGroupRequestAssignment(m.member_id, b"%d" % m.number) for m in members]
         self.stage.send(request, 5, self.client)
 
+    def sync_with(self, assignment: bytes) -> None:
+        """A leader alone gives itself this."""
+        request = SyncGroupRequest("g", self.generation, self.member_id, None, "consumer", self.party.protocol)
+        request.assignments = [SyncGroupRequestAssignment(self.member_id, assignment)]
+        self.stage.send(request, 5, self.client)
+
     def synced(self) -> Any:
         return self._one()
 
@@ -101,12 +107,20 @@ class Party:
 
     protocol = "range"
 
-    def __init__(self, count: int, *, session_ms: int = 30_000, rebalance_ms: int = 60_000, **settings: Any) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        session_ms: int = 30_000,
+        rebalance_ms: int = 60_000,
+        partitions: int = 1,
+        **settings: Any,
+    ) -> None:
         self.session_ms = session_ms
         self.rebalance_ms = rebalance_ms
         self._settings = settings
         self.stage = Stage(**settings)
-        self.stage.topic()
+        self.stage.topic(partitions=partitions)
         self.members = [StageMember(self, number) for number in range(count)]
         for member in self.members[1:]:
             self.stage.connect(member.client)

@@ -17,7 +17,7 @@ from penstock.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 _SOURCE_TOPIC, _SOURCE_STATIC_BROKER, _SOURCE_DEFAULT = 1, 4, 5
 _TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "list": 7}
 _PYTHON_TYPES = {bool: 1, str: 2, int: 5}
@@ -38,6 +38,8 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
                 result.error_message = fault or "there is no such topic"
             else:
                 result.configs = _of_topic(topic, resource, request)
+        elif resource.resource_type == GROUP and resource.resource_name:
+            result.configs = _of_group(call.node.config, resource, request)
         elif resource.resource_type == BROKER and resource.resource_name in ("", str(NODE_ID)):
             result.configs = _of_node(call.node.config, resource, request)
         else:
@@ -68,6 +70,29 @@ def _of_topic(
             )
         )
     return results
+
+
+def _of_group(
+    config: BrokerConfig, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    """What the broker sets for all groups of the newer protocol, by Kafka's names."""
+    found = {
+        "consumer.heartbeat.interval.ms": (config.consumer_heartbeat_ms, "How often members are told to come."),
+        "consumer.session.timeout.ms": (config.consumer_session_ms, "How long a member may be silent."),
+    }
+    wanted = found if resource.configuration_keys is None else resource.configuration_keys
+    return [
+        DescribeConfigsResourceResult(
+            name=name,
+            value=str(value),
+            read_only=True,
+            config_source=_SOURCE_DEFAULT,
+            config_type=_TYPES["int"],
+            documentation=doc if request.include_documentation else None,
+        )
+        for name, (value, doc) in found.items()
+        if name in wanted
+    ]
 
 
 def _of_node(

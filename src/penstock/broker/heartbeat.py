@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.broker.call import Call
+from penstock.broker.groups.classic_side import fault_of, heartbeat
 from penstock.errors import ErrorCode
 from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -14,6 +15,10 @@ def handle_heartbeat(call: Call, request: HeartbeatRequest) -> None:
 def _beat(call: Call, request: HeartbeatRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
+    consumers = call.node.groups.consumers
+    if (newer := consumers.groups.get(request.group_id)) is not None:
+        fault = fault_of(newer, request.member_id, request.group_instance_id, request.generation_id)
+        return fault or heartbeat(consumers, newer, request.member_id, call.now_ms)
     group = call.node.groups.groups.get(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID

@@ -17,13 +17,19 @@ def handle_leave_group(call: Call, request: LeaveGroupRequest) -> None:
     leavers = [(each.member_id, each.group_instance_id) for each in request.members]
     if is_old:
         leavers = [(request.member_id, None)]
-    group = call.node.groups.groups.get(request.group_id)
-    if group is None:
-        codes = [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
+
+    def reply(codes: list[ErrorCode]) -> None:
+        if is_old:
+            call.reply(LeaveGroupResponse(error_code=codes[0]))
+            return
+        results = [MemberResponse(*leaver, code) for leaver, code in zip(leavers, codes, strict=True)]
+        call.reply(LeaveGroupResponse(members=results))
+
+    groups = call.node.groups
+    group = groups.groups.get(request.group_id)
+    if request.group_id in groups.consumers.groups:
+        groups.consumers.leave_classic(request.group_id, leavers, reply, call.now_ms)
+    elif group is None:
+        reply([ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers))
     else:
-        codes = call.node.groups.leave(group, leavers, call.now_ms)
-    if is_old:
-        call.reply(LeaveGroupResponse(error_code=codes[0]))
-        return
-    results = [MemberResponse(*leaver, code) for leaver, code in zip(leavers, codes, strict=True)]
-    call.reply(LeaveGroupResponse(members=results))
+        reply(groups.leave(group, leavers, call.now_ms))

@@ -17,6 +17,8 @@ def handle_sync_group(call: Call, request: SyncGroupRequest) -> None:
         call.reply(SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
     elif call.header.api_version >= _NAMES_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         call.reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+    elif request.group_id in coordinator.consumers.groups:
+        coordinator.consumers.sync_classic(request, call.reply, call.now_ms)
     elif group is None:
         call.reply(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     elif fault := _fault(group, request):

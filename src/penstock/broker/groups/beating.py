@@ -66,22 +66,14 @@ def beat(host: Consumers, request: Beat, changes: list[Change], now_ms: int) -> 
     if group is None:
         if request.epoch != 0:
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
+        if host.is_classic(request.group_id):
+            raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group has just become a classic one: ask again.")
         group = ConsumerGroup(request.group_id, now_ms)
     before = _who(host, group, request)
     member = _updated(before, request)
     _check(host, group, member, request)
-    wishes_changed = before.epoch < 0 or _wishes(before) != _wishes(member)
     host.groups[group.group_id] = group
-    if member.member_id not in group.members:
-        _take_over(group, member, changes)
-    group.put_member(member)
-    _renew(host, group, wishes_changed, changes, now_ms)
-    after = plan_next(group, member, request.owned)
-    if after != before:
-        group.put_member(after)
-        changes.append(after)
-    host.listen_for(group, after.member_id, now_ms)
-    host.watch_revocation(group, after.member_id, now_ms)
+    after = proceed(host, group, before, member, request.owned, changes, now_ms)
     is_full = request.epoch == 0 or (
         request.rebalance_timeout_ms is not None and _says_topics(request) and request.owned is not None
     )
@@ -90,6 +82,37 @@ def beat(host: Consumers, request: Beat, changes: list[Change], now_ms: int) -> 
         member_epoch=after.epoch,
         heartbeat_interval_ms=host.config.consumer_heartbeat_ms,
         assignment=_assignment(after) if is_full or after.assigned != before.assigned else None,
+    )
+
+
+def proceed(
+    host: Consumers,
+    group: ConsumerGroup,
+    before: ConsumerMember,
+    member: ConsumerMember,
+    owned: Parts | None,
+    changes: list[Change],
+    now_ms: int,
+) -> ConsumerMember:
+    """A member said something new: reckon what everybody shall have, and let it take its next step."""
+    wishes_changed = before.epoch < 0 or _wishes(before) != _wishes(member)
+    if member.member_id not in group.members:
+        _take_over(group, member, changes)
+    group.put_member(member)
+    _renew(host, group, wishes_changed, changes, now_ms)
+    after = plan_next(group, member, owned)
+    if after != before:
+        group.put_member(after)
+        changes.append(after)
+    host.listen_for(group, after.member_id, now_ms)
+    host.watch_revocation(group, after.member_id, now_ms)
+    return after
+
+
+def newcomer(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+    """Somebody of whom nothing is known yet; epoch -1 says so."""
+    return ConsumerMember(
+        group.group_id, member_id, None, None, "", "", 0, (), None, None, -1, -1, Phase.STABLE, (), ()
     )
 
 
@@ -129,10 +152,7 @@ def _who(host: Consumers, group: ConsumerGroup, request: Beat) -> ConsumerMember
         raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group.")
     if len(group.members) >= host.config.group_members_max:
         raise Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The group has as many members as it may have.")
-    member_id = request.member_id or str(host.new_id())
-    return ConsumerMember(
-        group.group_id, member_id, None, None, "", "", 0, (), None, None, -1, -1, Phase.STABLE, (), ()
-    )
+    return newcomer(group, request.member_id or str(host.new_id()))
 
 
 def _check_epoch(member: ConsumerMember, request: Beat) -> None:

@@ -20,11 +20,12 @@ from penstock.broker.groups.changes import (
 from penstock.broker.groups.consumer import ConsumerGroup
 from penstock.broker.groups.consumers import Consumers, OnBeat
 from penstock.broker.groups.expiry import plan_forgotten, use_of
-from penstock.broker.groups.group import Group, State, Tally, restored_group
+from penstock.broker.groups.group import Group, State, Tally, answer_join, answer_sync, restored_group
 from penstock.broker.groups.joining import Joiner, join
 from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import OnJoined, OnSynced
-from penstock.broker.groups.rebalance import go_on_without, hand_out, listen_for
+from penstock.broker.groups.migration import plan_upgrade
+from penstock.broker.groups.rebalance import go_on_without, hand_out, listen_for, prepare
 from penstock.broker.journal import Finish
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
@@ -53,6 +54,8 @@ class Coordinator:
         self.tally = Tally()
         self.consumers = Consumers(journal, config, catalog, self.alarms, new_id, now_ms)
         self.consumers.on_void = self._restore
+        self.consumers.is_classic = self.groups.__contains__
+        self.consumers.on_classic = self._on_classic
         for group_id in {**self.table.groups, **self.table.positions, **self.table.holders}:
             if group_id not in self.consumers.groups:
                 self._restore(group_id, now_ms)
@@ -92,15 +95,42 @@ class Coordinator:
         """A heartbeat of the newer protocol; an empty classic group becomes one of it."""
         classic = self.groups.get(request.group_id)
         if classic is not None:
-            if request.epoch != 0 or classic.state is not State.EMPTY or classic.pending:
+            if request.epoch != 0 or not self._upgrade(classic, now_ms):
                 why = f"Group {request.group_id} is not a consumer group."
                 reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=why))
                 return
-            self._bury(self.groups.pop(request.group_id))
         elif request.epoch == 0 and request.group_id not in self.consumers.groups and self._is_full:
             reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
             return
         self.consumers.heartbeat(request, reply, now_ms)
+
+    def _upgrade(self, classic: Group, now_ms: int) -> bool:
+        """Let a classic group go on as one of the newer protocol, with its members if it has some."""
+        if classic.members:
+            changes = plan_upgrade(classic, self._catalog, now_ms)
+            if changes is None:
+                return False
+            for member in classic.members.values():
+                answer_join(member, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+                answer_sync(member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            self._bury(self.groups.pop(classic.group_id))
+            for member_id in list(classic.members):
+                classic.remove(member_id)
+            group = self.consumers.take_over(changes, now_ms)
+
+            def work(all_changes: list[Change], _: int) -> Finish:
+                all_changes += changes
+                return lambda _: None
+
+            self.consumers.submit(group.group_id, work, now_ms)
+        else:
+            self._bury(self.groups.pop(classic.group_id))
+        return True
+
+    def _on_classic(self, group_id: str, now_ms: int) -> None:
+        """All who are left speak the classic protocol: they find a leader among them."""
+        self._restore(group_id, now_ms)
+        prepare(self, self.groups[group_id], now_ms)
 
     # The classic protocol.
 
@@ -110,7 +140,7 @@ class Coordinator:
         elif not self.config.group_session_ms_min <= joiner.session_timeout_ms <= self.config.group_session_ms_max:
             reply(JoinGroupResponse(error_code=ErrorCode.INVALID_SESSION_TIMEOUT, member_id=joiner.member_id))
         elif not self._leave_newer(group_id):
-            reply(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=joiner.member_id))
+            self.consumers.join_classic(group_id, joiner, reply, self._new_id(), now_ms)
         elif joiner.member_id and group_id not in self.groups:
             reply(JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=joiner.member_id))
         elif (
@@ -286,6 +316,8 @@ class Coordinator:
     def _bury(self, group: Group) -> None:
         self.on_ended(group.group_id)
         group.state = State.DEAD
+        self.alarms.cancel(group.join_alarm)
+        self.alarms.cancel(group.sync_alarm)
         for member_id in list(group.pending):
             group.take_id(member_id)
 
