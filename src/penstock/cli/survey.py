@@ -15,6 +15,7 @@ from penstock.log.layout import (
     LOG,
     META_FOLDER,
     TOPICS_FOLDER,
+    TRANSACTIONS_FOLDER,
     base_offsets,
     file_name,
     partition_folder,
@@ -22,6 +23,8 @@ from penstock.log.layout import (
 from penstock.log.scan import Damage, walk
 from penstock.ports import Disk
 from penstock.records.record import decode_records
+
+_JOURNALS = (GROUPS_FOLDER, TRANSACTIONS_FOLDER)  # called what their folders are called
 
 
 class Surveyed(NamedTuple):
@@ -35,13 +38,13 @@ class Surveyed(NamedTuple):
     @property
     def is_own(self) -> bool:
         """Whether the node writes it for itself."""
-        return self.folder in (META_FOLDER, GROUPS_FOLDER)
+        return self.folder in (META_FOLDER, *_JOURNALS)
 
     @property
     def title(self) -> str:
         if self.topic is not None:
             return f"{self.topic}, partition {self.partition}"
-        return {META_FOLDER: "metadata", GROUPS_FOLDER: "groups"}.get(self.folder, self.folder)
+        return {META_FOLDER: "metadata"}.get(self.folder, self.folder)
 
 
 def survey(disk: Disk) -> Iterator[Surveyed]:
@@ -50,8 +53,9 @@ def survey(disk: Disk) -> Iterator[Surveyed]:
     findings = inspect_partition(disk, META_FOLDER)
     findings += _replay(disk, catalog)
     yield Surveyed(None, None, META_FOLDER, findings)
-    if disk.exists(GROUPS_FOLDER):
-        yield Surveyed(None, None, GROUPS_FOLDER, _inspect(disk, GROUPS_FOLDER))
+    for folder in _JOURNALS:
+        if disk.exists(folder):
+            yield Surveyed(None, None, folder, _inspect(disk, folder))
     for name in sorted(catalog.topics):
         topic = catalog.topics[name]
         for partition in range(topic.partitions):
