@@ -96,7 +96,7 @@ def test_event_source_hears_what_happens(stage: Stage, page: Page) -> None:
     stage.send("decisions", 3, key=b"card-1")
     wait(page, "heard.length == 3")
     first = page.evaluate("heard[0]")
-    assert (first["key"], first["value"]["n"], first["last"]) == ("card-1", 0, first["token"])
+    assert (first["key"], first["value"]["n"], first["last"]) == ("card-1", 0, first["resume"])
 
 
 def test_event_source_comes_back_by_itself_without_gap_or_repeat(stage: Stage, page: Page) -> None:

@@ -79,7 +79,7 @@ def test_disconnect_tells_where_to_go_on(stage: Stage, slow: Slow, need_tool: Ca
     assert (end["event"], end["reason"]) == ("penstock.end", "slow")
     assert [each["value"]["n"] for each in heard] == list(range(first, first + len(heard)))
     assert len(heard) < MANY
-    curl = Curl(need_tool("curl"), f"{stage.url}/live/small?after={end['token']}")
+    curl = Curl(need_tool("curl"), f"{stage.url}/live/small?after={end['resume']}")
     try:
         rest = [event.n for event in curl.take(MANY - len(heard))]
     finally:

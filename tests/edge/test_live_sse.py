@@ -48,7 +48,7 @@ def test_what_happens_now_is_heard_and_what_was_before_is_not(stage: Stage, curl
     assert [event.n for event in heard] == [first, first + 1, first + 2]
     assert {event.name for event in heard} == {"decisions"}
     assert heard[0].json["key"] == "card-1"
-    assert heard[0].json["token"] == heard[0].id != token
+    assert heard[0].json["resume"] == heard[0].id != token
     again = curl(f"/live/decisions?after={heard[0].id}").take(2)
     assert [event.n for event in again] == [first + 1, first + 2]
 
@@ -145,7 +145,7 @@ def test_at_most_once_has_no_token(stage: Stage, curl: Open) -> None:
     stage.send("fleeting", 1)
     heard = live.take(1)[0]
     assert heard.id == ""
-    assert "token" not in heard.json
+    assert "resume" not in heard.json
     status, body, _ = stage.get("/live/fleeting?after=fleeting=0:0")
     assert (status, b"at-most-once" in body) == (400, True)
 

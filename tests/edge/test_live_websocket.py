@@ -36,7 +36,7 @@ def receive(live: ClientConnection) -> dict[str, Any]:
 def started(live: ClientConnection) -> str:
     first = receive(live)
     assert first["event"] == "penstock.start"
-    token: str = first["token"]
+    token: str = first["resume"]
     return token
 
 
@@ -48,7 +48,7 @@ def test_messages_are_the_same_envelope_as_text(stage: Stage) -> None:
         stage.send("decisions", 2, key=b"k")
         one, two = receive(live), receive(live)
     assert (one["topic"], one["key"], one["value"]["n"], two["value"]["n"]) == ("decisions", "k", first, first + 1)
-    with opened(stage, f"/live/decisions?after={one['token']}") as live:
+    with opened(stage, f"/live/decisions?after={one['resume']}") as live:
         started(live)
         assert receive(live) == two
 
@@ -113,9 +113,9 @@ def test_a_slow_client_is_closed_with_the_token(stage: Stage) -> None:
     end = heard.pop()
     assert (end["event"], end["reason"]) == ("penstock.end", "slow")
     assert closed.value.rcvd is not None
-    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4008, f"slow; after={end['token']}")
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4008, f"slow; after={end['resume']}")
     assert [each["value"]["n"] for each in heard] == list(range(first, first + len(heard)))
-    with opened(stage, f"/live/small?after={end['token']}") as live:
+    with opened(stage, f"/live/small?after={end['resume']}") as live:
         started(live)
         assert receive(live)["value"]["n"] == first + len(heard)
 

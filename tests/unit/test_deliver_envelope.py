@@ -43,7 +43,7 @@ def test_a_record_of_a_plain_producer_has_an_identity_and_a_time() -> None:
     """Its place in the queue, and the time the queue knows."""
     assert envelope(b'{"a": 1}') == {
         "topic": "t", "partition": 1, "offset": 7, "id": "t/1/7", "time_ms": 1_000, "stored_ms": 1_000, "key": None,
-        "token": "t=0:1,1:8", "value": {"a": 1},
+        "resume": "t=0:1,1:8", "value": {"a": 1},
     }  # fmt: skip
 
 

@@ -93,14 +93,14 @@ class Message:
 
 def record_message(body: Body, token: str) -> Message:
     """A record in one stream."""
-    resume = b',"token":"%s"' % token.encode() if token else b""
+    resume = b',"resume":"%s"' % token.encode() if token else b""
     return Message(body.record.topic, body.head + resume + body.tail, token, body.record.key)
 
 
 def notice(event: str, token: str, **facts: object) -> Message:
     """Something about the stream: its name begins with penstock., as no topic of a user does."""
     name = f"penstock.{event}"
-    return Message(name, _text({"event": name, **facts, **({"token": token} if token else {})}), token)
+    return Message(name, _text({"event": name, **facts, **({"resume": token} if token else {})}), token)
 
 
 def _word(data: bytes | None) -> str | None:
