@@ -143,7 +143,7 @@ class EdgeConfig:
     origins: str = setting("", "web origins whose pages may talk to us besides our own, with commas")
     event_bytes_max: int = setting(900 * KIB, "largest event: below the queue's own limit for a batch", at_least=KIB)
     body_bytes_max: int = setting(16 * MIB, "largest body that is taken as a whole (all or nothing)", at_least=KIB)
-    events_max_body: int = setting(10_000, "events in a body that is taken as a whole", at_least=1)
+    body_events_max: int = setting(10_000, "events in a body that is taken as a whole", at_least=1)
     inflight_bytes_max: int = setting(
         64 * MIB, "events not yet stored, in all, before 503 with Retry-After", at_least=MIB
     )
@@ -153,9 +153,10 @@ class EdgeConfig:
     wait_ms_max: int = setting(30 * SECOND_MS, "longest ?wait= for a result", at_least=1)
     waits_max: int = setting(10_000, "requests that wait for a result at once", at_least=1)
     results_max: int = setting(100_000, "latest results remembered for who asks again, for each query", at_least=1)
+    lookups_max: int = setting(16, "GET /results that search a topic at once: each has a reader of its own", at_least=1)
     live_clients_max: int = setting(5_000, "SSE and WebSocket clients at once", at_least=1)
-    catch_ups_max: int = setting(16, "clients that read history at once: each has a reader of its own", at_least=1)
-    catch_up_wait_ms: int = setting(10 * SECOND_MS, "longest wait for one of those readers before 503", at_least=0)
+    live_catch_ups_max: int = setting(16, "clients that read history at once: each has a reader of its own", at_least=1)
+    live_catch_up_wait_ms: int = setting(10 * SECOND_MS, "longest wait for one of those readers before 503", at_least=0)
     live_backlog_bytes_max: int = setting(
         8 * MIB, "messages that wait for one client, besides the count its delivery declares", at_least=KIB
     )
@@ -181,7 +182,7 @@ class AnalyzeConfig:
     master: str = setting("local", "'local': this machine, with the task slots the queries need; else a Spark master")
     memory: str = setting("1g", "heap of the Spark driver, where local queries run")
     shuffle_partitions: int = setting(2, "partitions behind a groupBy: each needs a task slot all the time", at_least=1)
-    events_max_batch: int = setting(
+    batch_events_max: int = setting(
         1_000_000, "events of one micro-batch: three days offline must not be one batch", at_least=1
     )
     restarts_max: int = setting(5, "failures of one query within restart_window_ms before it is parked", at_least=1)

@@ -43,7 +43,7 @@ def test_a_killed_edge_costs_no_message(stage: Stage, need_tool: Callable[[str],
 
 def test_a_crowd_that_comes_back_needs_no_readers_of_history(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
     """What was written while the edge was away is in its memory at the start, for all of them."""
-    stage = Stage(tmp_path, catch_ups_max=1, catch_up_wait_ms=1)
+    stage = Stage(tmp_path, live_catch_ups_max=1, live_catch_up_wait_ms=1)
     crowd: list[Curl] = []
     try:
         stage.kill_edge()

@@ -21,8 +21,8 @@ GROWTH_BYTES_MAX = 24 * 2**20
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     built = Stage(
-        tmp_path_factory.mktemp("slow"), live_goodbye_ms=8_000, live_stall_ms=4_000, catch_ups_max=1,
-        catch_up_wait_ms=100, live_clients_max=5,
+        tmp_path_factory.mktemp("slow"), live_goodbye_ms=8_000, live_stall_ms=4_000, live_catch_ups_max=1,
+        live_catch_up_wait_ms=100, live_clients_max=5,
     )  # fmt: skip
     yield built
     built.close()

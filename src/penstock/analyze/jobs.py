@@ -33,7 +33,7 @@ class Jobs:
     def build(self, query: QueryPlan, choice: Choice) -> Built:
         """A query's DataFrame, in a session of its own."""
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
-        options = source_options(choice, query.from_latest, self._spec.analyze.events_max_batch)
+        options = source_options(choice, query.from_latest, self._spec.analyze.batch_events_max)
         return build_query(query, self._plan, session, self._spec.queue, options)
 
     def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
@@ -59,7 +59,7 @@ class Jobs:
         letters = DeadLetters(topic, self._spec.queue)
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
-            events_max = min(EVENTS_MAX_BATCH, self._spec.analyze.events_max_batch)
+            events_max = min(EVENTS_MAX_BATCH, self._spec.analyze.batch_events_max)
             frame = letters.frame(self._spark, source_options(choice, False, events_max))
             writer = _writer(frame, letters.name, checkpoint).foreachBatch(letters.write)
             started: StreamingQuery = writer.trigger(processingTime=f"{EVERY_MS} milliseconds").start()

@@ -70,9 +70,9 @@ class Hub:
         self.queue = queue
         self.counts = Counts()
         self.sessions: dict[Watched, None] = {}
-        self.threads = ThreadPoolExecutor(config.catch_ups_max, thread_name_prefix="catch-up")
+        self.threads = ThreadPoolExecutor(config.live_catch_ups_max, thread_name_prefix="catch-up")
         self._is_closing = False
-        self._slots = asyncio.Semaphore(config.catch_ups_max)
+        self._slots = asyncio.Semaphore(config.live_catch_ups_max)
         self._retiring: set[asyncio.Task[None]] = set()
         self._offsets = Offsets(queue)
         self._topics: dict[str, TopicState] = {}
@@ -103,7 +103,7 @@ class Hub:
         """Wait until these topics are followed: a browser that is refused once does not come back."""
         away = [ready for topic in topics if not (ready := self._ready[topic]).is_set()]
         try:
-            async with asyncio.timeout(self.config.catch_up_wait_ms / SECOND_MS):
+            async with asyncio.timeout(self.config.live_catch_up_wait_ms / SECOND_MS):
                 for ready in away:
                     await ready.wait()
         except TimeoutError:
@@ -150,11 +150,11 @@ class Hub:
     async def take_slot(self) -> None:
         """Room for one reader of history; RefusedError when none becomes free in time."""
         try:
-            async with asyncio.timeout(self.config.catch_up_wait_ms / SECOND_MS):
+            async with asyncio.timeout(self.config.live_catch_up_wait_ms / SECOND_MS):
                 await self._slots.acquire()
         except TimeoutError:
             raise RefusedError(
-                503, f"{self.config.catch_ups_max} clients read history already: try again", _RETRY_AFTER_S
+                503, f"{self.config.live_catch_ups_max} clients read history already: try again", _RETRY_AFTER_S
             ) from None
         self.counts.catch_ups += 1
 

@@ -48,7 +48,7 @@ class Results:
         self._following: dict[str, asyncio.Task[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._lookups = 0
-        self._lookups_max = config.catch_ups_max
+        self._lookups_max = config.lookups_max
 
     async def follow(self, way: Way, within_s: float) -> bool:
         """See everything that the queries on this way write from now on; False if the queue is away."""

@@ -102,7 +102,7 @@ class IngestDoors:
         return await self._waiting.store(admission.topic, events[0], began, asked)
 
     def _admit(self, scope: Scope, body: bytes, admission: Admission, form: Form) -> list[Ready]:
-        incoming, listed = read_events(form, body, scope["headers"], self._collector.config.events_max_body)
+        incoming, listed = read_events(form, body, scope["headers"], self._collector.config.body_events_max)
         ready = []
         for number, event in enumerate(incoming):
             try:
