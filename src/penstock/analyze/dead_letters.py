@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock import event
 from penstock.analyze.rows import broken_rows, read_records
@@ -37,25 +37,46 @@ class DeadLetters:
 
     def write(self, batch: DataFrame, _: int) -> None:
         """Write a batch; it counts as done only when the queue has all of it."""
-        found = 0
-        for row in batch.toLocalIterator():
-            self._produce(row)
-            found += 1
-        if found and self._producer is not None and self._producer.flush(_FLUSH_S):
-            raise PenstockError("org.apache.kafka.common.errors.TimeoutException: dead letters were not acknowledged")
+        self.write_rows(batch.toLocalIterator())
 
-    def _produce(self, row: Any) -> None:
+    def write_rows(self, rows: Iterable[Any]) -> None:
+        """Write these rows, and wait for the queue; PenstockError if it has not all of them."""
+        faults: list[str] = []
+        try:
+            for row in rows:
+                self._produce(row, faults)
+            left = self._producer.flush(_FLUSH_S) if self._producer is not None else 0
+        except BaseException:
+            self._producer = None
+            raise
+        if left or faults:
+            # What it still holds would come later, beside the repeat; and after a fatal error it takes nothing more.
+            self._producer = None
+            raise _away(faults[0] if faults else "dead letters were not acknowledged")
+
+    def _produce(self, row: Any, faults: list[str]) -> None:
         if self._producer is None:
             self._producer = Producer({"bootstrap.servers": self._queue, "enable.idempotence": True, "log_level": 0})
+
+        def on_delivery(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                faults.append(error.str())
+
         headers: Any = letter_headers(row, self.topic.schema)
+        value, key = _bytes(row["value"]), _bytes(row["key"])
         while True:
             try:
-                self._producer.produce(self.name, _bytes(row["value"]), key=_bytes(row["key"]), headers=headers)
+                self._producer.produce(self.name, value, key=key, headers=headers, on_delivery=on_delivery)
                 return
             except BufferError:
                 self._producer.poll(1.0)
             except KafkaException as error:
-                raise PenstockError(f"org.apache.kafka.common.errors.NetworkException: {error}") from error
+                raise _away(error.args[0].str()) from error
+
+
+def _away(fault: str) -> PenstockError:
+    """In Kafka's words, by which a failure is known as one that passes."""
+    return PenstockError(f"org.apache.kafka.common.errors.NetworkException: {fault}")
 
 
 def letter_headers(row: Any, schema: Schema | None) -> event.Headers:
