@@ -37,7 +37,7 @@ class Guarantee:
             found.append(f"delivery is one of {', '.join(DELIVERIES)}, not {self.delivery!r}")
         if self.loss not in ("none", "some") and duration_ms(self.loss) is None:
             found.append(f"loss is none, some or a duration such as '5 seconds', not {self.loss!r}")
-        if self.history not in ("none", "forever") and duration_ms(self.history) is None:
+        if self.history not in ("none", "forever") and not duration_ms(self.history):
             found.append(f"history is none, forever or a duration such as '90 days', not {self.history!r}")
         if not found:
             found += self._contradictions()
@@ -92,7 +92,7 @@ def refusals(guarantee: Guarantee, queue: Queue) -> list[str]:
     if guarantee.delivery == "exactly-once":
         found.append(
             "delivery='exactly-once' needs results and positions in one transaction, which Penstock does not do yet: "
-            "say delivery='at-least-once'; repeats carry the same penstock-id, so that a reader can drop them"
+            "say delivery='at-least-once'; where a result keeps _event, its repeats carry the same penstock-id"
         )
     return found
 
@@ -176,7 +176,10 @@ def _retention(guarantee: Guarantee) -> Setting:
             str(NO_HISTORY_MS),
             "no history: an hour, so that a query can catch up after an outage",
         )
-    return Setting("queue", "retention.ms", str(duration_ms(guarantee.history)), f"history of {guarantee.history}")
+    asked_ms = duration_ms(guarantee.history) or 0
+    kept_ms = max(asked_ms, NO_HISTORY_MS)
+    more = ", and an hour at least, so that a query can catch up" if kept_ms > asked_ms else ""
+    return Setting("queue", "retention.ms", str(kept_ms), f"history of {guarantee.history}{more}")
 
 
 def _ingest(guarantee: Guarantee) -> list[Setting]:
@@ -216,7 +219,7 @@ def _analyze(guarantee: Guarantee) -> list[Setting]:
             "analyze",
             "sink",
             "repeat",
-            "after a crash results since the last commit are written again, with the same penstock-id",
+            "after a crash results since the last commit come again; with the same penstock-id if they keep _event",
         ),
     ]
 
@@ -232,6 +235,9 @@ def _deliver(guarantee: Guarantee) -> list[Setting]:
             "deliver", "resume", "yes", "every message has a token, and a client that comes back gets what it missed"
         ),
         Setting(
-            "deliver", "dedup", "reader", "a repeat has the same penstock-id; who must not count it twice drops it"
+            "deliver",
+            "dedup",
+            "reader",
+            "a repeat that keeps _event has the same penstock-id: who counts drops it",
         ),
     ]

@@ -111,9 +111,9 @@ def test_what_comes_past_the_door_and_does_not_parse_becomes_a_dead_letter(
 
 
 def test_a_storm_loses_nothing_and_every_decision_is_the_oracles(tmp_path: Path) -> None:
-    """Broker, edge, JVM, Spark's Python and the supervisor are killed at random while purchases come."""
+    """Broker, edge, Spark's JVM, its Python driver and the supervisor are killed while purchases come."""
     seed = int(os.environ.get("SEED", time.time()))
     outcome = run_storm(tmp_path, seed, 45.0, lambda line: None)
     assert not outcome.faults, f"seed {seed}: {outcome.faults}"
-    assert sum(outcome.kills.values()) >= 3
+    assert all(outcome.kills.values())
     assert outcome.accepted > 50

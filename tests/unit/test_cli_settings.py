@@ -9,9 +9,9 @@ import pytest
 
 from penstock.cli.address import parse_address
 from penstock.cli.main import main
-from penstock.cli.settings import client_address, load_config
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
+from penstock.settings import client_address, load_config
 
 
 def write(folder: Path, name: str, text: str) -> None:

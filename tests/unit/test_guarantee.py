@@ -55,8 +55,9 @@ def test_a_loss_that_may_be_is_bounded_by_what_memory_topics_keep() -> None:
 
 def test_history_is_retention() -> None:
     """None keeps an hour, so that a query can catch up."""
-    kept = [settings(Guarantee(history=text))["retention.ms"] for text in ("none", "90 days", "forever")]
-    assert kept == ["3600000", "7776000000", "-1"]
+    asked = ("none", "5 minutes", "90 days", "forever")
+    kept = [settings(Guarantee(history=text))["retention.ms"] for text in asked]
+    assert kept == ["3600000", "3600000", "7776000000", "-1"]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,7 @@ def test_history_is_retention() -> None:
         (Guarantee(loss="little"), "such as '5 seconds'"),
         (Guarantee(outage="bad"), "catastrophic, costly, tolerable"),
         (Guarantee(history="long"), "such as '90 days'"),
+        (Guarantee(history="0 days"), "such as '90 days'"),
         (Guarantee(delivery="twice"), "at-most-once, at-least-once, exactly-once"),
     ],
 )

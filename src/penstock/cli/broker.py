@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from penstock.cli.address import parse_address
-from penstock.cli.settings import load_config
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.lifeline import CHILD_VARIABLE, die_with_parent
+from penstock.settings import load_config
 
 _DEFAULT = BrokerConfig()
 _MADE_BY_DISKS = "lost+found"  # stands in the root of every ext4

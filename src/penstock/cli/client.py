@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli.address import parse_address
-from penstock.cli.settings import ADDRESS_VARIABLE, client_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError, PenstockError
+from penstock.settings import ADDRESS_VARIABLE, client_address
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli.output import count, json_option, print_json, print_table
-from penstock.cli.settings import load_config
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
+from penstock.settings import load_config
 
 if TYPE_CHECKING:
     from penstock.cli.survey import Surveyed

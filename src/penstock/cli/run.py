@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from pathlib import Path
-
 import click
 
 from penstock.cli.output import json_option, print_json
-from penstock.cli.settings import load_config
-from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
 from penstock.errors import ConfigError
 
 
@@ -40,19 +34,14 @@ def command(
     """
     if as_json and not dry_run:
         raise click.UsageError("--json is for --dry-run")
-    here = Path.cwd()
-    broker, _ = load_config(here, os.environ, {"data": data, "listen": listen}, BrokerConfig)
-    edge, _ = load_config(here, os.environ, {"insecure": insecure}, EdgeConfig)
-    analyze, _ = load_config(here, os.environ, {}, AnalyzeConfig)
     if queue and listen:
         raise ConfigError("--listen is for the queue that is started, and --queue names one that runs: give one")
-    if port is not None:
-        edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
     if dry_run:
         return _tell(app, queue, as_json)
-    from penstock.runtime.supervisor import RunOptions, print_line, supervise
+    from penstock.runtime.supervisor import load_options, print_line, supervise
 
-    return supervise(app, RunOptions(broker.data, queue, broker, edge, analyze), print_line)
+    flags = {"data": data, "listen": listen, "insecure": insecure}
+    return supervise(app, load_options(flags, port=port, queue=queue), print_line)
 
 
 def _tell(app: str, queue: str, as_json: bool) -> int:

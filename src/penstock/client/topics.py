@@ -59,6 +59,7 @@ def look_at_queue(queue: str) -> Queue:
     try:
         answer.result(ANSWER_TIMEOUT_S)
     except KafkaException as error:
+        _refuse_outage(error.args[0])
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             return Queue("kafka", len(brokers))
     return Queue("penstock", len(brokers))
@@ -120,10 +121,19 @@ def _set(admin: AdminClient, topics: list[Wanted]) -> Iterator[tuple[str, Any]]:
 def _fault(what: str, future: Any) -> list[str]:
     try:
         future.result(ANSWER_TIMEOUT_S)
+    except TimeoutError:
+        raise PenstockError(f"the queue does not answer within {ANSWER_TIMEOUT_S:.0f} s") from None
     except KafkaException as error:
         fault = error.args[0]
+        _refuse_outage(fault)
         return [] if fault.code() == KafkaError.TOPIC_ALREADY_EXISTS else [f"{what}: {fault.str()}"]
     return []
+
+
+def _refuse_outage(fault: KafkaError) -> None:
+    """A queue that is away says nothing about what was asked: PenstockError, and whoever asked tries again."""
+    if fault.retriable() or fault.name().startswith("_"):
+        raise PenstockError(f"the queue does not answer ({fault.str()})")
 
 
 def _ignore(_: KafkaError) -> None:

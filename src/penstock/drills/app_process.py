@@ -24,9 +24,12 @@ PARTS = {
     "edge": "penstock.runtime.edge",
     "analyze": "penstock.analyze",
     "jvm": "org.apache.spark",
-    "worker": "pyspark.daemon",
 }
 SUPERVISOR = "supervisor"
+
+
+class OrphansError(PenstockError):
+    """Somebody lives on whose parent is gone."""
 
 
 class AppProcess:
@@ -170,11 +173,11 @@ def command_line(pid: int) -> str:
 
 
 def _wait_gone(family: list[int]) -> None:
-    """PenstockError names whoever lives on."""
+    """OrphansError names whoever lives on."""
     deadline = time.monotonic() + GONE_WITHIN_S
     while left := [pid for pid in family if _is_alive(pid)]:
         if time.monotonic() > deadline:
-            raise PenstockError(f"orphans live on: {[(pid, command_line(pid)[:200]) for pid in left]}")
+            raise OrphansError(f"orphans live on: {[(pid, command_line(pid)[:200]) for pid in left]}")
         time.sleep(0.02)
 
 

@@ -24,7 +24,7 @@ BACKLOG = 1024
 
 def run_broker(config: BrokerConfig) -> int:
     """Serve until SIGTERM or SIGINT; the exit status of the process. ConfigError if it cannot start."""
-    addresses = _addresses(config)
+    addresses = read_addresses(config)
     lock = lock_folder(config.data)
     _raise_handle_limit()
     host, port = addresses["listen"]
@@ -56,7 +56,7 @@ def run_broker(config: BrokerConfig) -> int:
     return 0
 
 
-def _addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
+def read_addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
     """The addresses of the configuration by name; ConfigError with all that is wrong about them."""
     found: dict[str, tuple[str, int]] = {}
     faults: list[str] = []

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,8 @@ from penstock.run_spec import RunSpec, write_spec
 from penstock.runtime.child import Child
 from penstock.runtime.edge_guard import refuse_open_edge
 from penstock.runtime.plan_text import plan_lines, queue_words
-from penstock.runtime.server import parse_address
+from penstock.runtime.server import parse_address, read_addresses
+from penstock.settings import load_config
 
 Say = Callable[[str, str], None]
 
@@ -41,9 +42,12 @@ class RunOptions:
 
 
 def run(
-    app: App, *, data: str = ".penstock", port: int = 8080, queue: str = "", listen: str = "127.0.0.1:9092"
+    app: App, *, data: str | None = None, port: int | None = None, queue: str = "", listen: str | None = None
 ) -> None:
-    """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`."""
+    """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`.
+
+    What is not given comes from penstock.toml or [tool.penstock], then from PENSTOCK_*, as for `penstock run`.
+    """
     if is_loading():
         raise ConfigError("penstock.run was called while the app was loaded: put it under if __name__ == '__main__'")
     try:
@@ -52,8 +56,7 @@ def run(
         names = [name for name, value in vars(main).items() if value is app]
         if file is None or not names:
             raise ConfigError("penstock.run needs an App that is a global of a script, which its processes import")
-        broker, edge = BrokerConfig(listen=listen), EdgeConfig(listen=f"127.0.0.1:{port}")
-        options = RunOptions(data=data, queue=queue, broker=broker, edge=edge)
+        options = load_options({"data": data, "listen": listen}, port=port, queue=queue)
         status = supervise(f"{file}:{names[0]}", options, print_line)
     except ConfigError as wrong:
         for fault in wrong.faults:
@@ -64,6 +67,17 @@ def run(
         status = 1
     if status:
         sys.exit(status)
+
+
+def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -> RunOptions:
+    """How to run here: the settings in force, then what was given; `flags` are the broker's, and `insecure` of both."""
+    here = Path.cwd()
+    broker, _ = load_config(here, os.environ, flags, BrokerConfig)
+    edge, _ = load_config(here, os.environ, {"insecure": flags.get("insecure")}, EdgeConfig)
+    analyze, _ = load_config(here, os.environ, {}, AnalyzeConfig)
+    if port is not None:
+        edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
+    return RunOptions(broker.data, queue, broker, edge, analyze)
 
 
 def print_line(who: str, text: str) -> None:
@@ -79,6 +93,8 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
     data = Path(options.data).absolute()
+    if not options.queue:
+        read_addresses(options.broker)
     refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
     lock = _lock(data)
     try:
@@ -132,7 +148,10 @@ class _Supervisor:
 
     def _broker_command(self) -> list[str]:
         data = str(self._data / "queue")
-        return [sys.executable, "-m", "penstock", "broker", "--data", data, "--listen", self._queue]
+        command = [sys.executable, "-m", "penstock", "broker", "--data", data, "--listen", self._queue]
+        broker = self._options.broker
+        command += ["--advertise", broker.advertise] if broker.advertise else []
+        return [*command, "--insecure"] if broker.insecure else command
 
     async def run(self) -> int:
         """Keep all children until a signal comes, or one of them cannot be."""
