@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -67,19 +69,31 @@ class Reporter:
         next_look = 0.0
         while not self._stopping:
             now = time.monotonic()
-            if now >= next_look:
+            is_due = now >= next_look
+            if is_due:
                 next_look = now + _EVERY_S
-                self.queue_answers = self._queue.answers()
-                if self.queue_answers:
-                    self.ends |= self._queue.ends(self._topics)
-                    with suppress(KafkaException):
-                        self._sampler.sample(self.ends)
-            self._report()
+            self._go_on(is_due)
             self._changed.wait(max(0.0, next_look - time.monotonic()))
             self._changed.clear()
-        self._report()
+        self._go_on(False)
         self._producer.flush(_EVERY_S)
         self._sampler.close()
+
+    def _go_on(self, looks: bool) -> None:
+        try:
+            if looks:
+                self._look()
+            self._report()
+        except Exception:  # noqa: BLE001  # the top of a loop: without it every query would wait or run on old word
+            sys.stderr.write(f"the status of the queries could not be told:\n{traceback.format_exc()}")
+            sys.stderr.flush()
+
+    def _look(self) -> None:
+        self.queue_answers = self._queue.answers()
+        if self.queue_answers:
+            self.ends |= self._queue.ends(self._topics)
+            with suppress(KafkaException):
+                self._sampler.sample(self.ends)
 
     def _report(self) -> None:
         for record in self._records():
