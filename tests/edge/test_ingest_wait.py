@@ -115,6 +115,6 @@ def test_only_one_event_can_wait(shop: EdgeStage) -> None:
 def test_results_of_an_unknown_query_are_not_looked_for(shop: EdgeStage) -> None:
     answer = shop.get("/results/nothing/x")
     assert answer.status == 404
-    assert "decide" in answer.json["there"]
+    assert "decide" in answer.json["known"]
     assert shop.get("/results/decide/x?since=soon").status == 400
     assert shop.ask("POST", "/results/decide/x", {}).status == 405

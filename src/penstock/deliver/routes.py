@@ -21,6 +21,17 @@ from penstock.deliver.websocket import WebSocketWire
 from penstock.plan import Plan
 
 _PREFIX = "/live/"
+_HELP = {
+    "live_clients": "Live clients now.",
+    "live_catch_ups": "Live clients that read history now.",
+    "live_accepted": "Live clients admitted.",
+    "live_refused": "Live clients refused.",
+    "live_sent": "Messages written to live clients.",
+    "live_dropped": "Messages dropped because their client was slow.",
+    "live_conflated": "Messages replaced by a later one of their key because their client was slow.",
+    "live_gaps": "Gaps told to live clients: what they asked for is no longer kept.",
+    "live_disconnected_slow": "Live clients ended because they were slow.",
+}
 
 
 class Live:
@@ -49,6 +60,7 @@ class Live:
         for name, value in self.metrics().items():
             is_now = name in ("live_clients", "live_catch_ups")
             full = f"penstock_edge_{name}" + ("" if is_now else "_total")
+            yield f"# HELP {full} {_HELP[name]}"
             yield f"# TYPE {full} {'gauge' if is_now else 'counter'}"
             yield f"{full} {value:.0f}"
 

@@ -31,7 +31,7 @@ def bad_event(reason: str, event: int | None, status: int = 400) -> Answer:
     """One event of a body that is taken as a whole is bad: nothing was stored."""
     field = _FIELD.match(reason)
     where = "" if event is None else f"event {event}: "
-    body = {"error": where + reason, "event": event, "field": field[1] if field else None, "stored": 0}
+    body = {"error": where + reason, "event": event, "field": field[1] if field else None}
     return Answer(status, _encode(body))
 
 
@@ -53,8 +53,8 @@ def overloaded(drops: bool, what: str) -> Answer:
 
 def unknown_path(path: str, paths: Iterable[str]) -> Answer:
     """No door is there."""
-    there = [f"/ingest/{name}" for name in paths]
-    return Answer(404, _encode({"error": f"there is no /ingest/{path[:100]}", "there": there}))
+    known = [f"/ingest/{name}" for name in paths]
+    return Answer(404, _encode({"error": f"there is no /ingest/{path[:100]}", "known": known}))
 
 
 def wrong_method(method: str, allowed: str) -> Answer:

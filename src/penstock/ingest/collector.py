@@ -95,8 +95,10 @@ class Collector:
         counters, failed = self.counters, storing.failed
         counters.store.add((time.perf_counter() - began) * 1000)
         counters.accepted[topic] += len(events) - len(failed)
+        counters.accepted_bytes[topic] += sum(
+            [len(event.value) for number, event in enumerate(events) if number not in failed]
+        )
         if not failed:
-            counters.accepted_bytes[topic] += sum([len(event.value) for event in events])
             return answers.accepted([event.id for event in events])
         counters.unstored[topic] += len(failed)
         return answers.not_stored(

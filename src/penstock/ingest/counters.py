@@ -37,6 +37,7 @@ class Latency:
         yield f"{name}_seconds_sum {self.sum_ms / 1000:.6f}"
         yield f"{name}_seconds_count {total}"
         for which, value in (("min", self.min_ms), ("max", self.max_ms)):
+            yield f"# HELP {name}_{which}_seconds The {which} of {name}_seconds."
             yield f"# TYPE {name}_{which}_seconds gauge"
             yield f"{name}_{which}_seconds {value / 1000:.6f}"
 
@@ -57,7 +58,7 @@ class Counters:
         """The Prometheus text, a line each."""
         for name, help, label, counts in (
             ("events_accepted", "Events that the queue has acknowledged, by topic.", "topic", self.accepted),
-            ("event_bytes_accepted", "Bytes of those events.", "topic", self.accepted_bytes),
+            ("accepted_bytes", "Bytes of those events.", "topic", self.accepted_bytes),
             ("events_unstored", "Events that the queue did not acknowledge in time, by topic.", "topic", self.unstored),
             ("refused", "Requests or lines refused, by reason.", "reason", self.refused),
             ("waits", "Requests that waited for a result, by outcome.", "outcome", self.waits),

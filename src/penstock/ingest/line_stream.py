@@ -21,7 +21,7 @@ ROOM_AGAIN_S = 0.005
 class _Part(NamedTuple):
     storing: Storing
     numbers: list[int]
-    event_bytes: int
+    sizes: list[int]
     held: int
     began: float
 
@@ -63,8 +63,8 @@ class LineStream:
         events, numbers = self._admit(lines)
         if not events:
             return
-        size = sum([len(event.value) for event in events])
-        held = size + EVENT_OVERHEAD_BYTES * len(events)
+        sizes = [len(event.value) for event in events]
+        held = sum(sizes) + EVENT_OVERHEAD_BYTES * len(events)
         while not self._collector.room.take(held):
             if self._parts:
                 await self._settle_one()
@@ -74,7 +74,7 @@ class LineStream:
                 await asyncio.sleep(ROOM_AGAIN_S)
         self._under_way += held
         began = time.perf_counter()
-        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, size, held, began))
+        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, sizes, held, began))
         while self._under_way > WINDOW_BYTES or (self._parts and self._parts[0].storing.done.done()):
             await self._settle_one()
 
@@ -110,6 +110,5 @@ class LineStream:
         self.tally.accepted += len(part.numbers) - len(failed)
         counters.accepted[topic] += len(part.numbers) - len(failed)
         counters.unstored[topic] += len(failed)
-        if not failed:
-            counters.accepted_bytes[topic] += part.event_bytes
+        counters.accepted_bytes[topic] += sum(part.sizes) - sum([part.sizes[at] for at in failed])
         counters.store.add((time.perf_counter() - part.began) * 1000)

@@ -86,7 +86,7 @@ class ResultDesk:
     async def _answer(self, scope: Scope) -> Answer:
         query, _, id = scope["path"][len(RESULTS_PREFIX) :].partition("/")
         if query not in self._plan.queries:
-            return answers.failure(404, f"there is no query {query[:100]!r}", there=list(self._plan.queries))
+            return answers.failure(404, f"there is no query {query[:100]!r}", known=list(self._plan.queries))
         try:
             found = await self._results.find(query, id, read_since(scope["query_string"]))
         except ValueError as wrong:
