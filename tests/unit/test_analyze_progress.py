@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.analyze.progress import Numbers, lag_behind, take_progress
+from penstock.analyze.progress import Numbers, lag_behind, take_progress, unseen
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -49,3 +49,11 @@ def test_lag_is_what_stands_behind_the_positions() -> None:
     numbers = Numbers()
     take_progress(numbers, progress(), 1)
     assert lag_behind(numbers, {("in", 0): 45, ("in", 1): 2, ("other", 0): 6}) == 5
+
+
+def test_batches_that_ended_between_two_looks_are_all_counted() -> None:
+    """Each once, and those of another run all."""
+    recent = [{"runId": "run", "batchId": number} for number in (3, 4, 5, 5, 6)]
+    assert [progress["batchId"] for progress in unseen(recent, ("run", 4))] == [5, 6]
+    assert [progress["batchId"] for progress in unseen(recent, ("before", 9))] == [3, 4, 5, 6]
+    assert [progress["batchId"] for progress in unseen(recent, None)] == [3, 4, 5, 6]

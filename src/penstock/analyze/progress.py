@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 Positions = dict[str, dict[str, int]]
+Batch = tuple[str, int]  # the run of a query, and the number of its batch
 
 _NO_WATERMARK_YET = "1970-01-01T00:00:00.000Z"
 
@@ -26,6 +27,17 @@ class Numbers:
     positions: Positions = field(default_factory=dict)
     rows_in: int = 0
     rows_out: int = 0
+
+
+def batch_of(progress: Mapping[str, Any]) -> Batch:
+    """The batch that a progress is about."""
+    return str(progress["runId"]), int(progress["batchId"])
+
+
+def unseen(recent: Sequence[Mapping[str, Any]], seen: Batch | None) -> list[Mapping[str, Any]]:
+    """Those of a run's progresses that came after the last one seen; all if that was of another run."""
+    found = {batch_of(progress): progress for progress in recent}
+    return [progress for (run, number), progress in found.items() if seen is None or run != seen[0] or number > seen[1]]
 
 
 def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: int) -> None:

@@ -12,7 +12,7 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
-from penstock.analyze.progress import Numbers, lag_behind, take_progress
+from penstock.analyze.progress import Batch, Numbers, batch_of, lag_behind, take_progress, unseen
 from penstock.analyze.queue import Queue
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Runner:
         self._checkpoint = checkpoint
         self._queue = queue
         self._query: StreamingQuery | None = None
-        self._batch: tuple[str, int] | None = None
+        self._batch: Batch | None = None
 
     def start(self, now_ms: int) -> None:
         """Start it, now; what goes wrong is told to its life."""
@@ -66,15 +66,24 @@ class Runner:
         if query is None:
             return
         is_active = query.isActive
-        progress = query.lastProgress
-        if progress is not None and (batch := (progress["runId"], progress["batchId"])) != self._batch:
-            self._batch = batch
+        if new := self._new_progress(query):
+            self._batch = batch_of(new[-1])
             self.life.on_progress()
             self._checkpoint.sync()  # before anybody is told that it is committed
-            take_progress(self.numbers, progress, now_ms)
+            for progress in new:
+                take_progress(self.numbers, progress, now_ms)
         if not is_active:
             self._query = None
             self._on_failure(failure_of(_told(query.exception())), now_ms)
+
+    def _new_progress(self, query: StreamingQuery) -> list[Mapping[str, Any]]:
+        """What Spark reported since the last look, in order; quick batches come several between two looks."""
+        last = query.lastProgress
+        if last is None or batch_of(last) == self._batch:
+            return []
+        if self._batch is not None and _follows(self._batch, batch_of(last)):
+            return [last]
+        return unseen(query.recentProgress, self._batch)  # many texts, so only asked for where some were missed
 
     def leave(self) -> None:
         """It ends with the JVM: a clean stop of Spark's keeps nothing more, and takes its time."""
@@ -114,6 +123,10 @@ class Runner:
             self.life.on_ended(failure, now_ms)
         else:
             self.life.park(f"{failure.reason}: say mode='auto' or mode='microbatch'")
+
+
+def _follows(before: Batch, batch: Batch) -> bool:
+    return batch == (before[0], before[1] + 1)
 
 
 def _told(error: BaseException | None) -> str:
