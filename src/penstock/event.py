@@ -6,13 +6,15 @@ import re
 
 ID = "penstock-id"  # given by the sender, or a UUIDv7; a result carries that of the event it came from
 PRODUCER = "penstock-producer"  # who counted `sequence`
-SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a gap is a loss
+SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a gap was answered with 503, or is a loss
 TIME = "penstock-time"  # milliseconds since 1970 when the event was accepted; a result carries its event's
 SOURCE = "penstock-source"  # results only: TOPIC/PARTITION/OFFSET of the event
 QUERY = "penstock-query"  # results only: the query that wrote it
 REASON = "penstock-reason"  # dead letters only: why it could not be read
 
 ID_LENGTH_MAX = 256
+# A clock may be wrong, or its zone for the winter; but one event of tomorrow would end every window of today.
+EVENT_LEAD_MS = 3_600_000
 DEAD_SUFFIX = ".dead"
 QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by its name
 
@@ -27,6 +29,11 @@ def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Head
 def dead_topic(topic: str) -> str:
     """Where the events of `topic` go that do not parse."""
     return topic + DEAD_SUFFIX
+
+
+def lead_fault(column: str) -> str:
+    """Why an event is refused whose time is more than EVENT_LEAD_MS after it came."""
+    return f"field {column}: more than an hour in the future"
 
 
 def id_fault(id: str) -> str | None:

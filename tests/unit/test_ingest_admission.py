@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.app import App
@@ -52,6 +53,16 @@ def test_the_identity_of_several_columns_is_joined_and_none_may_lack() -> None:
         admission(identity=("id", "n")).admit(b'{"id":"a"}')
     with pytest.raises(RefusedError, match="field id: an id must not be empty"):
         admission(identity="id").admit(b'{"id":""}')
+
+
+def test_identities_of_several_columns_differ_wherever_the_columns_do() -> None:
+    """A bar or a backslash inside a column is no joint; one column alone stays as it is."""
+    pair = admission(identity=("id", "class"))
+    texts = ["", "a", "|", "\\", "a|", "|a", "\\|", "|\\", "a\\", "\\\\"]
+    events = [msgspec.json.encode({"id": id, "class": other}) for id in texts for other in texts]
+    assert len({pair.admit(event)[1] for event in events}) == len(events)
+    assert pair.admit(b'{"id":"a|b","class":"c"}')[1] == "a\\|b|c"
+    assert admission(identity="id").admit(b'{"id":"a|b"}')[1] == "a|b"
 
 
 def test_without_a_schema_an_event_is_any_object() -> None:

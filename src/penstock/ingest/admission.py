@@ -44,12 +44,11 @@ class Admission:
         return _joined(self._key, event) if self._key else None, self._id(event) if self._identity else None
 
     def _id(self, event: Any) -> str:
-        id = ""
-        for name, text in self._identity:
-            part = text(event)
-            if part is None:
-                raise RefusedError(f"field {name} is missing: it is the identity of an event of {self.topic}")
-            id = f"{id}|{part}" if id else part
+        parts = [text(event) for _, text in self._identity]
+        if None in parts:
+            name = self._identity[parts.index(None)][0]
+            raise RefusedError(f"field {name} is missing: it is the identity of an event of {self.topic}")
+        id = parts[0] or "" if len(parts) == 1 else "|".join([_escaped(part or "") for part in parts])
         # Nearly every id is plainly fine, and the whole check costs as much as decoding the event.
         if (not id.isprintable() or not 0 < len(id) <= ID_LENGTH_MAX) and (fault := id_fault(id)):
             raise RefusedError(f"field {self._identity[0][0]}: {fault}")
@@ -62,6 +61,11 @@ def _joined(columns: list[Text], event: Any) -> bytes | None:
         return None if first is None else first.encode()
     parts = [first, *(column(event) for column in columns[1:])]
     return None if not any(part is not None for part in parts) else "|".join([part or "" for part in parts]).encode()
+
+
+def _escaped(part: str) -> str:
+    # ("a|b", "c") and ("a", "b|c") are two events.
+    return part.replace("\\", "\\\\").replace("|", "\\|") if "|" in part or "\\" in part else part
 
 
 def _check_utf8(value: bytes) -> None:

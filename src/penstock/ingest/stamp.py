@@ -22,7 +22,7 @@ def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
 
 
 class Stamps:
-    """Counts the events of each topic for one start of an edge: a number that is missing in the queue is a loss."""
+    """Numbers the events of each topic while an edge runs: one missing in the queue was answered with 503, or lost."""
 
     def __init__(self, producer: str) -> None:
         self.producer = producer
