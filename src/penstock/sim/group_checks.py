@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from penstock.broker.groups.changes import decode_change
+from penstock.broker.groups.consumer import held
+from penstock.broker.groups.parts import Part
 from penstock.broker.groups.table import GroupTable
 from penstock.log.layout import GROUPS_FOLDER
 from penstock.records.record import decode_records
@@ -48,7 +50,12 @@ def groups_equal_replay(world: World) -> str | None:
 
 def _facts(table: GroupTable) -> object:
     # A snapshot may tell the same in another order.
-    return dict(table.groups), {group: dict(positions) for group, positions in table.positions.items()}, table.bytes
+    consumers = {
+        group_id: (stored.epoch, stored.target, dict(stored.members))
+        for group_id, stored in table.consumers.groups.items()
+    }
+    positions = {group_id: dict(positions) for group_id, positions in table.positions.items()}
+    return dict(table.groups), consumers, positions, table.bytes, table.consumers.bytes
 
 
 def positions_never_go_back(world: World) -> str | None:
@@ -64,6 +71,17 @@ def positions_never_go_back(world: World) -> str | None:
         if found is None or found.offset < offset:
             stands = "nowhere" if found is None else f"at {found.offset}"
             return f"{group} was told that {place.topic}-{place.number} is at {offset}, and stands {stands}"
+    return None
+
+
+def one_owner_at_a_time(world: World) -> str | None:
+    """In a group of the newer protocol nobody is given what another has not given back."""
+    for group in world.node.groups.consumers.groups.values() if world.node is not None else ():
+        owners: dict[Part, str] = {}
+        for member in group.members.values():
+            for part in held(member):
+                if owners.setdefault(part, member.member_id) != member.member_id:
+                    return f"{part[0]}-{part[1]} is with {owners[part]} and {member.member_id}"
     return None
 
 

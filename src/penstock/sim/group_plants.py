@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.broker.groups.changes import ConsumerMember
+from penstock.broker.groups.consumer import ConsumerGroup
 from penstock.broker.groups.group import Group
+from penstock.broker.groups.parts import Parts
 from penstock.broker.groups.table import GroupTable
 from penstock.broker.journal import Journal
 from penstock.errors import ErrorCode
@@ -56,6 +59,20 @@ def generation_used_twice(sound: Any) -> Any:
         self.generation = max(1, self.generation - 1)
 
     return begin_generation
+
+
+def taken_before_given_back(sound: Any) -> Any:
+    """Whoever shall have a partition gets it at once."""
+
+    def plan_next(group: ConsumerGroup, member: ConsumerMember, owned: Parts | None) -> ConsumerMember:
+        owners, group.owners = group.owners, {}
+        try:
+            planned: ConsumerMember = sound(group, member, owned)
+            return planned
+        finally:
+            group.owners = owners
+
+    return plan_next
 
 
 def joins_wait_for_ever(_: Any) -> Any:

@@ -12,7 +12,12 @@ from penstock.log.layout import GROUPS_FOLDER, META_FOLDER, TRANSACTIONS_FOLDER
 from penstock.log.point import Point
 from penstock.log.producers import Sent
 from penstock.records.record import decode_records
-from penstock.sim.group_checks import groups_equal_replay, join_is_answered, positions_never_go_back
+from penstock.sim.group_checks import (
+    groups_equal_replay,
+    join_is_answered,
+    one_owner_at_a_time,
+    positions_never_go_back,
+)
 from penstock.sim.image import Batches, raw_batch
 from penstock.sim.transaction_checks import (
     positions_come_with_commits,
@@ -199,6 +204,7 @@ AFTER_STEP: dict[str, Check] = {
     "groups-equal-replay": groups_equal_replay,
     "positions-never-go-back": positions_never_go_back,
     "join-is-answered": join_is_answered,
+    "one-owner-at-a-time": one_owner_at_a_time,
     "transactions-equal-replay": transactions_equal_replay,
     "stable-end-is-sound": stable_end_is_sound,
     "positions-come-with-commits": positions_come_with_commits,

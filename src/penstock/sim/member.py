@@ -43,6 +43,8 @@ class Stand(Enum):
 class Member:
     """One request in flight at a time; a position it commits is never below what it was told was committed."""
 
+    commits_since = 7  # the version of OffsetCommit that it needs
+
     def __init__(self, scene: Scene, name: str, group: str, *, is_static: bool) -> None:
         self.scene = scene
         self.name = name
@@ -154,7 +156,7 @@ class Member:
         link.ask(ApiKey.OFFSET_FETCH, request, version, (self.generation, places))
 
     def _commit(self, link: Link, group: str, offsets: dict[Place, int], generation: int) -> None:
-        version = self.scene.version(ApiKey.OFFSET_COMMIT, 7)
+        version = self.scene.version(ApiKey.OFFSET_COMMIT, self.commits_since)
         request = OffsetCommitRequest(group, generation)
         if generation >= 0:
             request.member_id, request.group_instance_id = self.member_id, self.instance

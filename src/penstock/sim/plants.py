@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.broker import fetch, metalog, node, store
 from penstock.broker.events import Synced
-from penstock.broker.groups import rebalance
+from penstock.broker.groups import beating, rebalance
 from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
 from penstock.broker.groups.group import Group
 from penstock.broker.groups.table import GroupTable
@@ -254,6 +254,10 @@ PLANTS: dict[str, Plant] = {
         Plant(
             "generation-used-twice", Group, "begin_generation", group_plants.generation_used_twice,
             ("one-owner-in-a-generation",),
+        ),
+        Plant(
+            "taken-before-given-back", beating, "plan_next", group_plants.taken_before_given_back,
+            ("one-owner-at-a-time",),
         ),
         Plant(
             "joins-wait-for-ever", rebalance, "_wait_for_joins", group_plants.joins_wait_for_ever,

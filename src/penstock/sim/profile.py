@@ -16,6 +16,7 @@ class Profile:
     producers: int
     consumers: int
     members: int
+    newer_members: int
     transactors: int
     cut_power: float
     kill: float
@@ -44,6 +45,7 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         inflight_bytes_max=chance.choice((4000, 10**6)),
         memory_reserve=chance.choice((3, 20, 1000)),
         group_session_ms_min=1,
+        consumer_session_ms=chance.choice((1_000, 5_000)),
         group_initial_delay_ms=chance.choice((0, 50, 200)),
         offsets_check_ms=chance.choice((200, 600_000)),
         fetch_bytes_max=chance.choice((1000, 10**6)),
@@ -53,6 +55,7 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         producers=chance.randint(1, 3),
         consumers=chance.randint(1, 2),
         members=chance.choice((0, 2, 3, 5)),
+        newer_members=chance.choice((0, 0, 2, 4)),
         transactors=chance.choice((0, 1, 3)),
         cut_power=0.0 if damage else sometimes(chance.choice((0.02, 0.08)), 0.7),
         kill=sometimes(0.03),

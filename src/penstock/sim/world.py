@@ -22,6 +22,7 @@ from penstock.sim.jobs import Job
 from penstock.sim.ledger import SimTopic
 from penstock.sim.member import Member
 from penstock.sim.network import Client, Link, WrongReplyError
+from penstock.sim.newer import NewerMember
 from penstock.sim.producer import Lane, Producer
 from penstock.sim.profile import Profile, make_profile
 from penstock.sim.reply_checks import ON_REPLY
@@ -79,6 +80,10 @@ class World:
         self.members = [
             Member(self.scene, f"m{n}", f"g{n % 2}", is_static=self.chance.random() < 0.3)
             for n in range(self.profile.members)
+        ]
+        self.members += [
+            NewerMember(self.scene, f"n{n}", "newer", is_static=self.chance.random() < 0.3)
+            for n in range(self.profile.newer_members)
         ]
         # The second has the name of the first: one of them is fenced again and again.
         self.transactors = [
