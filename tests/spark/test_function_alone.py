@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def spark(folder: Path) -> Iterator[SparkSession]:
     (folder / "events").mkdir()
     command = spark_command(find_java(os.environ), spark_class_path(), memory="512m", log=folder / "spark.log")
-    jvm = SparkJvm(command, folder / "spark.out")
+    jvm = SparkJvm(command, folder / "spark.out", folder)
     session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
     yield session
     session.stop()

@@ -33,7 +33,7 @@ class SparkStart:
         self._list.parent.mkdir(parents=True, exist_ok=True)
         flags = self._archive.flags(self._list)
         command = [self._command[0], *flags, *self._command[1:]]
-        self._jvm = SparkJvm(command, self._output, keep_open=keep_open)
+        self._jvm = SparkJvm(command, self._output, self._list.parent, keep_open=keep_open)
         return self._jvm
 
     def improve(self, now_s: float) -> None:

@@ -54,9 +54,12 @@ _PR_SET_PDEATHSIG = 1
 class SparkJvm:
     """A JVM of Spark that PySpark can connect to. It dies with this process, also by kill -9."""
 
-    def __init__(self, command: Sequence[str], output: Path, *, keep_open: Sequence[int] = ()) -> None:
-        """Starts it, from the main thread; what it prints goes to `output`; it holds the files `keep_open`."""
-        self._folder = tempfile.TemporaryDirectory(prefix="penstock-")
+    def __init__(self, command: Sequence[str], output: Path, folder: Path, *, keep_open: Sequence[int] = ()) -> None:
+        """Starts it, from the main thread; what it prints goes to `output`; it holds the files `keep_open`.
+
+        The secret it tells lies below `folder`, where only this user reads it: a kill -9 leaves it there.
+        """
+        self._folder = tempfile.TemporaryDirectory(prefix="gateway-", dir=folder)
         self._info = Path(self._folder.name, "gateway")
         self._output = output
         with output.open("wb") as printed:
