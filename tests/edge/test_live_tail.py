@@ -70,11 +70,13 @@ class Heard:
 
 def following(broker: BrokerProcess, test: Callable[[Tail], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        tail = Tail(broker.address, refresh_s=0.1)
+        failures: list[BaseException] = []
+        tail = Tail(broker.address, on_failure=failures.append, refresh_s=0.1)
         try:
             await test(tail)
         finally:
             await tail.close()
+        assert not failures
 
     asyncio.run(run())
 

@@ -13,6 +13,7 @@ from penstock.client.offsets import EARLIEST, LATEST, NoSuchTopicError, Offsets,
 from penstock.client.record import Record, record_of
 
 OnRecords = Callable[[list[Record]], None]
+OnFailure = Callable[[BaseException], None]
 
 _POLL_S = 0.05  # how long a new topic may wait for the thread
 _BATCH_MAX = 2_000
@@ -51,9 +52,11 @@ class _Topic:
 class Tail:
     """All that is called from outside runs on the loop; only `_read` runs in the thread."""
 
-    def __init__(self, queue: str, *, refresh_s: float = _REFRESH_S) -> None:
+    def __init__(self, queue: str, *, on_failure: OnFailure, refresh_s: float = _REFRESH_S) -> None:
+        """`on_failure` is called on the loop when nobody can hear anything more: end the process."""
         from confluent_kafka import Consumer
 
+        self._on_failure = on_failure
         self._consumer: Any = Consumer(reader_settings(queue, buffered_kib=_BUFFERED_KIB))
         self._offsets = Offsets(queue)
         self._loop = asyncio.get_running_loop()
@@ -115,7 +118,12 @@ class Tail:
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._on_done)
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (wrong := task.exception()) is not None:
+            self._on_failure(wrong)
 
     async def _refresh(self) -> None:
         while True:
@@ -126,7 +134,9 @@ class Tail:
                 with contextlib.suppress(NoSuchTopicError):
                     new = [p for p in await self._offsets.partitions(topic) if p not in found.next]
                     # A partition that came later is new as a whole.
-                    self._assign(found, await self._offsets.at(EARLIEST, [(topic, p) for p in new]))
+                    starts = await self._offsets.at(EARLIEST, [(topic, p) for p in new])
+                    if self._topics.get(topic) is found:  # everybody may have left meanwhile
+                        self._assign(found, starts)
 
     def _assign(self, found: _Topic, starts: dict[Place, int]) -> None:
         found.next.update({partition: offset for (_, partition), offset in starts.items()})
@@ -156,6 +166,14 @@ class Tail:
                 following.take(fresh)
 
     def _read(self) -> None:
+        try:
+            self._read_on()
+        except Exception as wrong:  # noqa: BLE001  # the top of a thread: without a word all would wait for ever
+            self._on_loop(self._on_failure, wrong)
+        finally:
+            self._consumer.close()
+
+    def _read_on(self) -> None:
         while not self._closing:
             while self._orders:
                 self._obey(*self._orders.popleft())
@@ -171,7 +189,6 @@ class Tail:
             if batch:
                 self._room.acquire()
                 self._on_loop(self._take, batch)
-        self._consumer.close()
 
     def _on_loop(self, call: Callable[..., None], *args: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to hear it

@@ -6,8 +6,10 @@ import asyncio
 import gc
 import resource
 import signal
+import socket
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,11 @@ from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, read_spec
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
-from penstock.runtime.edge_server import edge_server, listening_socket
+from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
 from penstock.runtime.logs import log_line
 from penstock.runtime.server import parse_address
 
-WRONG_CONFIGURATION = 2
+FAILED, WRONG_CONFIGURATION = 1, 2
 GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time
 SPARE_HANDLES = 64  # for the queue's clients and what Python opens in passing
 BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
@@ -46,16 +48,30 @@ def main() -> int:
     try:
         spec = read_spec(Path(sys.argv[1]))
         plan = plan_app(load_app(spec.app), spec.kind)
-        uvloop.run(serve(spec, plan))
+        return uvloop.run(serve(spec, plan))
     except ConfigError as wrong:
         for fault in wrong.faults:
             sys.stderr.write(f"penstock: {fault}\n")
         return WRONG_CONFIGURATION
-    return 0
 
 
-async def serve(spec: RunSpec, plan: Plan) -> None:
-    """The life of an edge."""
+class Ending:
+    """Whether the edge must end, and with which status."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.status = 0
+
+    def on_failure(self, what: str, wrong: BaseException | None) -> None:
+        """A part has ended that the others need: half an edge would look alive."""
+        log_line("error", "edge", detail=f"{what} has ended ({wrong!r}): the edge ends, to be started again")
+        self.status = FAILED
+        self.asked.set()
+
+
+async def serve(spec: RunSpec, plan: Plan) -> int:
+    """The life of an edge; its exit status."""
+    ending = Ending()
     host, port = parse_address("edge.listen", spec.edge.listen)
     refuse_open_edge(spec.edge, host)
     config = replace(spec.edge, connections_max=min(spec.edge.connections_max, _handles() - SPARE_HANDLES))
@@ -67,7 +83,7 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         note=lambda event, detail: log_line("warning", event, detail=detail),
     )
     collector = Collector(plan, config, producer)
-    tail = Tail(spec.queue)
+    tail = Tail(spec.queue, on_failure=partial(ending.on_failure, "the reader of topics"))
     results = Results(plan, config, tail, spec.queue)
     live = Live(plan, config, tail, spec.queue)
 
@@ -83,27 +99,32 @@ async def serve(spec: RunSpec, plan: Plan) -> None:
         sock = listening_socket(host, port)
     except OSError as error:
         raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
-    server = edge_server(guard, config)
-    loop = asyncio.get_running_loop()
-    stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    shown = f"[{host}]" if ":" in host else host
-    serving = asyncio.create_task(server.serve(sockets=[sock]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.001)
-    sys.stdout.write(f"ready http://{shown}:{sock.getsockname()[1]}\n")
-    sys.stdout.flush()
-    stop = asyncio.create_task(stopping.wait())
-    await asyncio.wait([stop, serving], return_when=asyncio.FIRST_COMPLETED)
-    # Live clients hear goodbye first: the server would wait for them to leave.
-    await live.close()
-    server.should_exit = True
-    await serving
-    stop.cancel()
+        asyncio.get_running_loop().add_signal_handler(number, ending.asked.set)
+    await _run_server(edge_server(guard, config), sock, live, ending)
     await results.close()
     await tail.close()
     await producer.close()
+    return ending.status
+
+
+async def _run_server(server: EdgeServer, sock: socket.socket, live: Live, ending: Ending) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[sock]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.001)
+    if server.started:
+        host, port = sock.getsockname()[:2]
+        sys.stdout.write(f"ready http://{f'[{host}]' if ':' in host else host}:{port}\n")
+        sys.stdout.flush()
+    stop = asyncio.create_task(ending.asked.wait())
+    await asyncio.wait([stop, serving], return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if serving.done():
+        ending.on_failure("the server", serving.exception())
+    # Live clients hear goodbye first: the server would wait for them to leave.
+    await live.close()
+    server.should_exit = True
+    await asyncio.wait([serving])
 
 
 def _front(doors: Asgi, rest: Asgi) -> Asgi:
