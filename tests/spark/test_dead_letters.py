@@ -6,6 +6,7 @@ import pytest
 from driving.records import read
 
 from penstock.analyze.dead_letters import DeadLetters
+from penstock.analyze.rows import AHEAD
 from penstock.app import App
 from penstock.client.topics import Wanted, provide_topics
 from penstock.drills.broker_process import BrokerProcess
@@ -21,7 +22,8 @@ def topic(name: str) -> TopicPlan:
 
 
 def row(offset: int, value: bytes) -> dict[str, object]:
-    return {"topic": "orders", "partition": 0, "offset": offset, "key": None, "value": value, "headers": None}
+    place = {"topic": "orders", "partition": 0, "offset": offset}
+    return {**place, "key": None, "value": value, "headers": None, AHEAD: False}
 
 
 def test_a_letter_that_the_queue_refuses_fails_the_batch_and_the_next_one_goes_on(broker: BrokerProcess) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from driving.records import Record, read, reading, send
 
 from penstock.drills.broker_process import BrokerProcess
 
-AT = "2026-11-16T03:00:00Z"
+NOW = datetime.now(UTC)
+AT = NOW.isoformat()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,8 @@ def test_what_spark_cannot_do_in_real_time_runs_in_micro_batches_and_says_why(
 
 def test_what_does_not_parse_is_a_dead_letter_with_its_reason(shop: Analyze, broker: BrokerProcess) -> None:
     """Raw bytes, where it stood, whose it was; it stops nothing and reaches no query."""
-    bad = [b"{not json", json.dumps({"card": "x"}).encode(), b'{"id": "w", "amount": "much"}', b"\xff\xfe", None]
+    ahead = json.dumps({"id": "ahead", "at": (NOW + timedelta(hours=3)).isoformat()}).encode()
+    bad = [ahead, b"{not json", json.dumps({"card": "x"}).encode(), b'{"id": "w", "amount": "much"}', b"\xff\xfe", None]
     send(broker.address, "purchases", [*bad, purchase(0, id="after")])
     send(broker.address, "purchases", [{"id": 7, "amount": "x"}])
     letters = read(broker.address, "purchases.dead", lambda found: len(found) >= len(bad) + 1)
@@ -102,12 +105,13 @@ def test_what_does_not_parse_is_a_dead_letter_with_its_reason(shop: Analyze, bro
     assert reasons[b'{"card": "x"}'] == "field id is missing"
     assert reasons[b'{"id": "w", "amount": "much"}'].startswith("field amount")
     assert reasons[b"{not json"].startswith("not JSON")
+    assert reasons[ahead] == "field at: more than an hour in the future"
     assert None in reasons
     assert b"\xff\xfe" in reasons
     assert all(letter.headers["penstock-source"].startswith("purchases/") for letter in letters)
     assert [letter.headers["penstock-id"] for letter in letters if "penstock-id" in letter.headers] == ["7"]
     results = read(broker.address, "decisions", lambda found: any(r.json["id"] == "after" for r in found))
-    assert not [r for r in results if r.json["id"] == "w"]
+    assert not [r for r in results if r.json["id"] in ("w", "ahead")]
 
 
 def test_a_query_that_fails_is_parked_with_the_reason_while_others_go_on(shop: Analyze, broker: BrokerProcess) -> None:

@@ -11,7 +11,10 @@ def progress(**changes: Any) -> dict[str, Any]:
     return {
         "batchDuration": 2_000,
         "numInputRows": 41,
-        "stateOperators": [{"numRowsTotal": 7, "memoryUsedBytes": 100}, {"numRowsTotal": 1, "memoryUsedBytes": 1}],
+        "stateOperators": [
+            {"numRowsTotal": 7, "memoryUsedBytes": 100, "numRowsDroppedByWatermark": 2},
+            {"numRowsTotal": 1, "memoryUsedBytes": 1},
+        ],
         "eventTime": {"watermark": "2026-11-16T00:00:00.000Z"},
         "sources": [{"endOffset": {"in": {"0": 41, "1": 3}}}, {"endOffset": '{"other": {"0": 5}}'}],
         "sink": {"numOutputRows": 20},
@@ -31,7 +34,8 @@ def test_what_spark_does_not_know_stays_unknown() -> None:
     numbers = Numbers()
     bare = {"numInputRows": 0, "sources": [{"endOffset": None}], "sink": {"numOutputRows": -1}}
     take_progress(numbers, bare, 1)
-    assert (numbers.rows_out_per_s, numbers.rows_in_per_s, numbers.state_rows) == (None, None, None)
+    assert (numbers.rows_out_per_s, numbers.rows_in_per_s) == (None, None)
+    assert (numbers.state_rows, numbers.late) == (None, None)
     assert (numbers.positions, lag_behind(numbers, {("in", 0): 5})) == ({}, None)
 
 
@@ -42,7 +46,7 @@ def test_a_later_progress_moves_positions_and_adds_up_rows() -> None:
     take_progress(numbers, progress(sources=[{"endOffset": {"in": {"0": 50}}}]), 2)
     assert numbers.positions["in"] == {"0": 50, "1": 3}
     assert before["in"]["0"] == 41
-    assert (numbers.rows_in, numbers.rows_out) == (82, 40)
+    assert (numbers.rows_in, numbers.rows_out, numbers.late) == (82, 40, 4)
 
 
 def test_lag_is_what_stands_behind_the_positions() -> None:

@@ -20,13 +20,14 @@ def report(**more: Any) -> dict[str, Any]:
 def test_a_report_with_everything_fills_every_column() -> None:
     """Numbers as people read them."""
     full = report(
-        rows_in_per_s=1234.0, rows_out_per_s=0.5, lag=3, watermark="2026-11-16T03:00:00Z", state_rows=1_200_000,
-        state_bytes=5 * 2**20, checkpoint_ms=NOW_MS, latency_ms={"min": 1.25, "avg": 4, "max": 330.4},
+        rows_in_per_s=1234.0, rows_out_per_s=0.5, lag=3, watermark="2026-11-16T03:00:00Z", late=7,
+        state_rows=1_200_000, state_bytes=5 * 2**20, checkpoint_ms=NOW_MS,
+        latency_ms={"min": 1.25, "avg": 4, "max": 330.4},
     )  # fmt: skip
     (row,) = rows({"q": full}, NOW_MS)
     assert dict(zip(HEAD, row, strict=True)) == {
         "QUERY": "q", "STATE": "running", "MODE": "realtime", "IN/S": "1,234", "OUT/S": "0.5", "LAG": "3",
-        "WATERMARK": "2026-11-16T03:00:00Z", "STATE ROWS": "1,200,000", "STATE SIZE": "5 MiB",
+        "WATERMARK": "2026-11-16T03:00:00Z", "LATE": "7", "STATE ROWS": "1,200,000", "STATE SIZE": "5 MiB",
         "CHECKPOINT": "03:33:20Z", "LATENCY MS": "1.2 / 4 / 330",
     }  # fmt: skip
 
@@ -35,7 +36,7 @@ def test_what_is_not_known_is_a_dash() -> None:
     """A report may hold null for any number, or not have it at all."""
     nothing = dict.fromkeys(("rows_in_per_s", "lag", "state_bytes", "checkpoint_ms", "latency_ms", "watermark"))
     (row,) = rows({"q": report(**nothing)}, NOW_MS)
-    assert row == ["q", "running", "realtime", *["-"] * 8]
+    assert row == ["q", "running", "realtime", *["-"] * 9]
 
 
 def test_a_query_that_no_longer_reports_is_called_silent() -> None:

@@ -1,4 +1,4 @@
-"""What does not parse goes to TOPIC.dead with the reason, where it stood, and its raw bytes; it stops nothing."""
+"""What reaches no query goes to TOPIC.dead with the reason, where it stood, and its raw bytes; it stops nothing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock import event
-from penstock.analyze.rows import broken_rows, read_records
+from penstock.analyze.rows import AHEAD, broken_rows, read_records
 from penstock.errors import PenstockError
 from penstock.plan import TopicPlan
-from penstock.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +31,7 @@ class DeadLetters:
         self._producer: Producer | None = None
 
     def frame(self, spark: SparkSession, options: dict[str, str]) -> DataFrame:
-        """The records of the topic that do not parse."""
+        """The records of the topic that reach no query."""
         return broken_rows(read_records(spark, self.topic.name, self._queue, options), self.topic)
 
     def write(self, batch: DataFrame, _: int) -> None:
@@ -62,7 +61,7 @@ class DeadLetters:
             if error is not None:
                 faults.append(error.str())
 
-        headers: Any = letter_headers(row, self.topic.schema)
+        headers: Any = letter_headers(row, self.topic)
         value, key = _bytes(row["value"]), _bytes(row["key"])
         while True:
             try:
@@ -79,16 +78,24 @@ def _away(fault: str) -> PenstockError:
     return PenstockError(f"org.apache.kafka.common.errors.NetworkException: {fault}")
 
 
-def letter_headers(row: Any, schema: Schema | None) -> event.Headers:
+def letter_headers(row: Any, topic: TopicPlan) -> event.Headers:
     """Why, from where, and whose."""
-    value = _bytes(row["value"])
-    fault = "there is no value" if value is None else schema.fault(value) if schema else None
     headers = [
-        (event.REASON, (fault or _FALLBACK).encode()),
+        (event.REASON, _reason(row, topic).encode()),
         (event.SOURCE, f"{row['topic']}/{row['partition']}/{row['offset']}".encode()),
     ]
     id = next((header["value"] for header in _each(row["headers"]) if header["key"] == event.ID), None)
     return headers if id is None else [*headers, (event.ID, bytes(id))]
+
+
+def _reason(row: Any, topic: TopicPlan) -> str:
+    value = _bytes(row["value"])
+    if value is None:
+        return "there is no value"
+    fault = topic.schema.fault(value) if topic.schema else None
+    if fault is None and row[AHEAD] and topic.event_time:
+        fault = event.lead_fault(topic.event_time)
+    return fault or _FALLBACK
 
 
 def _each(headers: Iterable[Any] | None) -> Iterable[Any]:

@@ -27,6 +27,7 @@ class Numbers:
     positions: Positions = field(default_factory=dict)
     rows_in: int = 0
     rows_out: int = 0
+    late: int | None = None  # rows that came after the watermark, and so are in no result
 
 
 def batch_of(progress: Mapping[str, Any]) -> Batch:
@@ -55,6 +56,8 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     stores = progress.get("stateOperators") or []
     if stores:
         numbers.state_rows = sum(_count(store.get("numRowsTotal")) or 0 for store in stores)
+        late = sum(_count(store.get("numRowsDroppedByWatermark")) or 0 for store in stores)
+        numbers.late = (numbers.late or 0) + late
         numbers.state_bytes = sum(_count(store.get("memoryUsedBytes")) or 0 for store in stores)
     numbers.checkpoint_ms = committed_ms
     positions = {topic: dict(parts) for topic, parts in numbers.positions.items()}

@@ -18,6 +18,9 @@ EVENT = "_event"
 HEADERS = "_headers"
 BROKEN = "_penstock_broken"
 PARSED = "_penstock_parsed"
+AHEAD = "_penstock_ahead"
+
+_YEAR_10000_MS = 253_402_300_800_000
 
 
 def read_records(spark: SparkSession, topic: str, queue: str, options: Mapping[str, str]) -> DataFrame:
@@ -27,18 +30,18 @@ def read_records(spark: SparkSession, topic: str, queue: str, options: Mapping[s
 
 
 def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
-    """The schema's columns, `_event` and `_headers`, of every record that parses."""
+    """The schema's columns, `_event` and `_headers`, of every record that parses and is not ahead of its time."""
     schema = _schema_of(topic)
-    parsed = records.withColumn(PARSED, _parsed(schema)).where(~_is_broken(schema))
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(~_is_broken(schema) & ~_is_ahead(topic))
     columns = [F.col(PARSED)[name].alias(name) for name in schema.names]
     return parsed.select(*columns, _event_struct().alias(EVENT), F.col("headers").alias(HEADERS))
 
 
 def broken_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
-    """Every record that does not parse, raw: key, value, headers, and where it stands."""
+    """Every other record, raw: key, value, headers, where it stands, and whether it is ahead of its time."""
     schema = _schema_of(topic)
-    parsed = records.withColumn(PARSED, _parsed(schema)).where(_is_broken(schema))
-    return parsed.select("key", "value", "headers", "topic", "partition", "offset")
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(_is_broken(schema) | _is_ahead(topic))
+    return parsed.select("key", "value", "headers", "topic", "partition", "offset", _is_ahead(topic).alias(AHEAD))
 
 
 def _schema_of(topic: TopicPlan) -> Schema:
@@ -69,8 +72,22 @@ def _is_broken(schema: Schema) -> Column:
     return F.coalesce(broken, F.lit(True))
 
 
-def _event_struct() -> Column:
+def _is_ahead(topic: TopicPlan) -> Column:
+    """One such event moves the watermark, and then everything that comes is late."""
+    if topic.event_time is None:
+        return F.lit(False)
+    lead = F.expr(f"INTERVAL {event.EVENT_LEAD_MS // 1000} SECONDS")
+    return F.coalesce(F.col(PARSED)[topic.event_time] > _record_time() + lead, F.lit(False))
+
+
+def _record_time() -> Column:
+    """When the event was accepted; when it was stored, if nobody said so in a number that is a time."""
     time_ms = _header(event.TIME).try_cast("bigint")
+    told = F.when(time_ms.between(0, _YEAR_10000_MS - 1), F.timestamp_millis(time_ms))
+    return F.coalesce(told, F.col("timestamp"))
+
+
+def _event_struct() -> Column:
     return F.struct(
         F.coalesce(_header(event.ID), source_text(F.col("topic"), F.col("partition"), F.col("offset"))).alias("id"),
         _header(event.PRODUCER).alias("producer"),
@@ -78,7 +95,7 @@ def _event_struct() -> Column:
         F.col("topic"),
         F.col("partition"),
         F.col("offset"),
-        F.coalesce(F.timestamp_millis(time_ms), F.col("timestamp")).alias("time"),
+        _record_time().alias("time"),
     )
 
 

@@ -106,6 +106,7 @@ class Runner:
             "rows_out": numbers.rows_out,
             "lag": lag_behind(numbers, mine),
             "watermark": numbers.watermark,
+            "late": numbers.late,
             "state_rows": numbers.state_rows,
             "state_bytes": numbers.state_bytes,
             "checkpoint_ms": numbers.checkpoint_ms,

@@ -53,7 +53,6 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "50ms",  # how often an idle micro-batch query asks for new events
-        "spark.sql.streaming.numRecentProgressUpdates": "20",
         "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
     }
     return _layered(ours, config.spark)
