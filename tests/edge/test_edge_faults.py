@@ -68,7 +68,9 @@ def test_every_202_is_in_the_queue_though_the_edge_is_killed_again_and_again(sta
     senders = [Sender(stage, f"s{number}") for number in range(8)]
     for _ in range(5):
         heard = sum(len(sender.accepted) for sender in senders)
+        deadline = time.monotonic() + 60
         while sum(len(sender.accepted) for sender in senders) < heard + 100:
+            assert time.monotonic() < deadline
             time.sleep(0.001)
         stage.end_edge(signal.SIGKILL)
         stage.start_edge()
@@ -111,6 +113,31 @@ def test_a_queue_that_hangs_is_answered_with_503_within_the_deadline_and_it_reco
     assert "again" in stored_ids(stage)
     while stage.get("/ready").status != 200:
         assert time.monotonic() < deadline
+
+
+def test_events_of_senders_that_wait_for_results_have_room_until_they_are_stored_and_no_longer(
+    stage: EdgeStage,
+) -> None:
+    """A queue that hangs fills the bound as without ?wait=; a result that does not come holds nothing."""
+    way = "/ingest/purchases?wait=decide&timeout_ms="
+    assert stage.post(f"{way}1", {"id": "warm"}).status == 202
+    body = {"id": "waits", "pad": "x" * 100_000}
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        stage.broker.pause()
+        try:
+            answers = list(pool.map(lambda _: stage.post(f"{way}1", body), range(40)))
+        finally:
+            stage.broker.wake()
+        assert {answer.status for answer in answers} == {503}
+        assert [answer for answer in answers if "too many events" in answer.json["error"]]
+        deadline = time.monotonic() + 60
+        while stage.post("/ingest/purchases", {"id": "again"}).status != 202:
+            assert time.monotonic() < deadline
+        waiting = [pool.submit(stage.post, f"{way}20000", body | {"id": f"waits-{n}"}) for n in range(5)]
+        while stage.metric("waiting") < 5 or stage.metric("inflight_bytes"):
+            assert time.monotonic() < deadline
+        assert stage.post("/ingest/purchases", {"id": "big", "pad": "x" * 800_000}).status == 202
+        assert {answer.result().status for answer in waiting} == {202}
 
 
 def test_where_events_may_be_dropped_overload_is_429(stage: EdgeStage) -> None:
@@ -160,7 +187,9 @@ def test_a_restart_of_the_queue_is_ridden_out(patient: EdgeStage) -> None:
 
 def test_a_clean_stop_ends_with_status_0_and_answers_what_was_accepted(stage: EdgeStage) -> None:
     senders = [Sender(stage, f"t{number}") for number in range(4)]
+    deadline = time.monotonic() + 60
     while sum(len(sender.accepted) for sender in senders) < 50:
+        assert time.monotonic() < deadline
         time.sleep(0.001)
     assert stage.end_edge(signal.SIGTERM) == 0
     accepted = [id for sender in senders for id in sender.end()]

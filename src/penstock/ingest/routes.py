@@ -15,7 +15,7 @@ from penstock.ingest.line_stream import LineStream
 from penstock.ingest.results import Results
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 from penstock.ingest.wait_rules import Asked
-from penstock.ingest.waiting import Waiting
+from penstock.ingest.waiting import Pending, Waiting
 
 PREFIX = "/ingest/"
 ONE_ONLY = "wait is for a request with one event"
@@ -61,7 +61,8 @@ class IngestDoors:
             if asked is not None:
                 return self._refuse("wait", answers.failure(400, ONE_ONLY))
             return await LineStream(self._collector, admission).run(scope, receive)
-        return await self._take_whole(scope, receive, admission, form, asked)
+        found = await self._take_whole(scope, receive, admission, form, asked)
+        return found if isinstance(found, Answer) else await self._waiting.result(found)
 
     def _refuse(self, reason: str, answer: Answer) -> Answer:
         self._counters.refused[reason] += 1
@@ -69,8 +70,8 @@ class IngestDoors:
 
     async def _take_whole(
         self, scope: Scope, receive: Receive, admission: Admission, form: Form, asked: Asked | None
-    ) -> Answer:
-        """A body that is taken as a whole: all of its events are admitted before one is stored."""
+    ) -> Answer | Pending:
+        """A body that is taken as a whole: all of its events are admitted before one is stored, and have room until."""
         room, held = self._collector.room, 0
         body = bytearray()
         try:
@@ -96,10 +97,9 @@ class IngestDoors:
             held += overhead
             if asked is None:
                 return await self._collector.store_all(admission.topic, events, began)
-            del body
+            return await self._waiting.store(admission.topic, events[0], began, asked)
         finally:
             room.give(held)
-        return await self._waiting.store(admission.topic, events[0], began, asked)
 
     def _admit(self, scope: Scope, body: bytes, admission: Admission, form: Form) -> list[Ready]:
         incoming, listed = read_events(form, body, scope["headers"], self._collector.config.body_events_max)

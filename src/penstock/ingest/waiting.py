@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import NamedTuple
 
 from starlette.routing import BaseRoute, Route
 
@@ -14,6 +15,7 @@ from penstock.ingest.asgi import Receive, Scope, Send, reply
 from penstock.ingest.collector import Collector, Ready, now_ms
 from penstock.ingest.results import BusyError, Results
 from penstock.ingest.wait_rules import Asked, read_since, read_wait
+from penstock.ingest.waits import Wait
 from penstock.ingest.ways import ways_from
 from penstock.plan import Plan
 
@@ -23,6 +25,17 @@ RESULTS_PREFIX = "/results/"
 def result_routes(plan: Plan, results: Results) -> list[BaseRoute]:
     """Where to ask again, for the edge's port."""
     return [Route(RESULTS_PREFIX + "{path:path}", endpoint=ResultDesk(plan, results), methods=["GET"])]
+
+
+class Pending(NamedTuple):
+    """A stored event whose sender waits. Not the event: that is up to 30 s of many bodies that no bound counts."""
+
+    id: str
+    asked: Asked
+    wait: Wait
+    result: asyncio.Future[bytes | None]
+    began: float
+    since_ms: int
 
 
 class Waiting:
@@ -37,8 +50,8 @@ class Waiting:
         """What a request wants to wait for; ValueError says why it cannot."""
         return read_wait(query_string, self._ways[topic], self._collector.config.wait_ms_max)
 
-    async def store(self, topic: str, event: Ready, began: float, asked: Asked) -> Answer:
-        """Store one event and answer with its result."""
+    async def store(self, topic: str, event: Ready, began: float, asked: Asked) -> Answer | Pending:
+        """Store one event; what to wait for then, or why there is nothing."""
         counters, waits = self._collector.counters, self._results.waits
         since_ms = now_ms()
         if not await self._results.follow(asked.way, self._collector.config.store_deadline_ms / 1000):
@@ -50,27 +63,37 @@ class Waiting:
         if wait is None:
             counters.waits["overload"] += 1
             return answers.overloaded(self._collector.drops(topic), "too many requests wait for results")
+        is_stored = False
         try:
             storing = self._collector.store(topic, [event])
             await storing.done
             answer = self._collector.settle(topic, [event], storing, began)
-            if storing.failed:
+            is_stored = not storing.failed
+        finally:
+            if not is_stored:
                 counters.waits["unstored"] += 1
-                return answer
-            self._results.on_stored(wait, topic, storing.partition, storing.offset)
-            left_s = asked.timeout_ms / 1000 - (time.perf_counter() - began)
+                waits.remove(wait)
+        if not is_stored:
+            return answer
+        self._results.on_stored(wait, topic, storing.partition, storing.offset)
+        return Pending(event.id, asked, wait, result, began, since_ms)
+
+    async def result(self, pending: Pending) -> Answer:
+        """Wait for the result of a stored event."""
+        id, asked, wait, result, began, since_ms = pending
+        counters = self._collector.counters
+        left_s = asked.timeout_ms / 1000 - (time.perf_counter() - began)
+        try:
             await asyncio.wait([result], timeout=max(0.0, left_s))
         finally:
-            waits.remove(wait)
+            self._results.waits.remove(wait)
         if not result.done():
             counters.waits["timeout"] += 1
-            return wait_rules.not_yet(event.id, asked.query, since_ms)
+            return wait_rules.not_yet(id, asked.query, since_ms)
         counters.wait.add((time.perf_counter() - began) * 1000)
         value = result.result()
         counters.waits["none" if value is None else "result"] += 1
-        if value is None:
-            return wait_rules.without_result(event.id, wait.query)
-        return wait_rules.with_result(event.id, value)
+        return wait_rules.without_result(id, wait.query) if value is None else wait_rules.with_result(id, value)
 
 
 class ResultDesk:
