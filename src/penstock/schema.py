@@ -87,9 +87,13 @@ class Schema:
             return str(wrong)
         return None
 
+    def part(self, name: str) -> Callable[[Any], Any]:
+        """What gives a column of a decoded event as it was decoded: UNSET where it is absent."""
+        return operator.attrgetter(_attribute(self.names.index(name)))
+
     def text(self, name: str) -> Callable[[Any], str | None]:
         """What gives the text of a column of a decoded event; None where it is absent or null."""
-        attribute = operator.attrgetter(_attribute(self.names.index(name)))
+        attribute = self.part(name)
 
         def pick(event: Any) -> str | None:
             part = attribute(event)

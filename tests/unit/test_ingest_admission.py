@@ -19,6 +19,7 @@ from penstock.ingest.stamp import Stamps, new_ids
 from penstock.ingest.wait_rules import not_yet, with_result
 from penstock.plan import plan_app
 
+NOW_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 SCHEMA = "id STRING, n INT, `odd name` STRING, at TIMESTAMP, `class` STRING"
 
 
@@ -44,15 +45,15 @@ def admission(**more: Any) -> Admission:
     ],
 )
 def test_the_key_is_the_text_of_its_columns(key: Any, value: bytes, expected: bytes | None) -> None:
-    assert admission(key=key).admit(value) == (expected, None)
+    assert admission(key=key).admit(value, NOW_MS) == (expected, None)
 
 
 def test_the_identity_of_several_columns_is_joined_and_none_may_lack() -> None:
-    assert admission(identity=("id", "n")).admit(b'{"id":"a","n":2}') == (None, "a|2")
+    assert admission(identity=("id", "n")).admit(b'{"id":"a","n":2}', NOW_MS) == (None, "a|2")
     with pytest.raises(RefusedError, match="field n is missing"):
-        admission(identity=("id", "n")).admit(b'{"id":"a"}')
+        admission(identity=("id", "n")).admit(b'{"id":"a"}', NOW_MS)
     with pytest.raises(RefusedError, match="field id: an id must not be empty"):
-        admission(identity="id").admit(b'{"id":""}')
+        admission(identity="id").admit(b'{"id":""}', NOW_MS)
 
 
 def test_identities_of_several_columns_differ_wherever_the_columns_do() -> None:
@@ -60,23 +61,45 @@ def test_identities_of_several_columns_differ_wherever_the_columns_do() -> None:
     pair = admission(identity=("id", "class"))
     texts = ["", "a", "|", "\\", "a|", "|a", "\\|", "|\\", "a\\", "\\\\"]
     events = [msgspec.json.encode({"id": id, "class": other}) for id in texts for other in texts]
-    assert len({pair.admit(event)[1] for event in events}) == len(events)
-    assert pair.admit(b'{"id":"a|b","class":"c"}')[1] == "a\\|b|c"
-    assert admission(identity="id").admit(b'{"id":"a|b"}')[1] == "a|b"
+    assert len({pair.admit(event, NOW_MS)[1] for event in events}) == len(events)
+    assert pair.admit(b'{"id":"a|b","class":"c"}', NOW_MS)[1] == "a\\|b|c"
+    assert admission(identity="id").admit(b'{"id":"a|b"}', NOW_MS)[1] == "a|b"
+
+
+@pytest.mark.parametrize(
+    ("at", "admitted"),
+    [
+        ("2023-11-14T23:13:20Z", True), ("2023-11-14T23:13:21Z", False), ("2023-11-15T00:13:20+01:00", True),
+        ("2023-11-15T00:13:21+01:00", False), ("2023-11-14T23:13:20", True), ("2023-11-14T23:13:21", False),
+        ("2099-01-01T00:00:00Z", False), ("9999-12-31T23:59:59-12:00", False), ("0001-01-01T00:00:00+12:00", True),
+        (None, True),
+    ],
+)  # fmt: skip
+def test_an_event_from_more_than_an_hour_ahead_is_refused(at: str | None, admitted: bool) -> None:
+    """One of 2099 would move a watermark for good. A time without a zone is UTC."""
+    value = msgspec.json.encode({"id": "x", "at": at})
+    timed = admission(event_time="at")
+    if admitted:
+        timed.admit(value, NOW_MS)
+    else:
+        with pytest.raises(RefusedError, match=r"^field at: more than an hour in the future"):
+            timed.admit(value, NOW_MS)
+    timed.admit(b"{}", NOW_MS)
+    admission().admit(value, NOW_MS)
 
 
 def test_without_a_schema_an_event_is_any_object() -> None:
     free = admission(schema=None, key="k")
-    assert free.admit(b'{"k":[1,"a"]}') == (b'[1,"a"]', None)
-    assert free.admit(b"{}") == (None, None)
+    assert free.admit(b'{"k":[1,"a"]}', NOW_MS) == (b'[1,"a"]', None)
+    assert free.admit(b"{}", NOW_MS) == (None, None)
     for bad in (b"[]", b"7", b"", b'{"k":', b'{"k":"\xff"}', b'{"k":' + b"[" * 900):
         with pytest.raises(RefusedError):
-            free.admit(bad)
+            free.admit(bad, NOW_MS)
 
 
 def test_an_event_has_a_size() -> None:
     with pytest.raises(RefusedError, match="at most 1000 bytes, this one has 1001"):
-        admission().admit(b"{" + b" " * 999 + b"}")
+        admission().admit(b"{" + b" " * 999 + b"}", NOW_MS)
 
 
 def test_new_ids_are_uuids_of_version_7_each_its_own_in_the_order_of_time() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from penstock.event import ID_LENGTH_MAX, id_fault
+from penstock.event import EVENT_LEAD_MS, ID_LENGTH_MAX, id_fault, lead_fault
 from penstock.plan import TopicPlan
 from penstock.schema import json_text
 
@@ -30,9 +31,11 @@ class Admission:
         self._key = [text(name) for name in topic.key]
         self.has_identity = bool(topic.identity)
         self._identity = [(name, text(name)) for name in topic.identity]
+        self._event_time = topic.event_time or ""
+        self._moment = schema.part(topic.event_time) if schema is not None and topic.event_time else None
 
-    def admit(self, value: bytes) -> tuple[bytes | None, str | None]:
-        """Key and identity of an event, as far as its topic has them; RefusedError if it is none."""
+    def admit(self, value: bytes, now_ms: int) -> tuple[bytes | None, str | None]:
+        """Key and identity of an event that came now, as far as its topic has them; RefusedError if it is none."""
         if len(value) > self.event_bytes_max:
             raise RefusedError(f"an event has at most {self.event_bytes_max} bytes, this one has {len(value)}")
         if not value.isascii():
@@ -41,6 +44,8 @@ class Admission:
             event = self._decode(value)
         except ValueError as wrong:
             raise RefusedError(str(wrong)) from None
+        if self._moment is not None and _leads(self._moment(event), now_ms):
+            raise RefusedError(lead_fault(self._event_time))
         return _joined(self._key, event) if self._key else None, self._id(event) if self._identity else None
 
     def _id(self, event: Any) -> str:
@@ -53,6 +58,14 @@ class Admission:
         if (not id.isprintable() or not 0 < len(id) <= ID_LENGTH_MAX) and (fault := id_fault(id)):
             raise RefusedError(f"field {self._identity[0][0]}: {fault}")
         return id
+
+
+def _leads(moment: Any, now_ms: int) -> bool:
+    if not isinstance(moment, datetime):  # absent, or null
+        return False
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp() * 1000 > now_ms + EVENT_LEAD_MS
 
 
 def _joined(columns: list[Text], event: Any) -> bytes | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from penstock.ingest.admission import Admission, RefusedError
 from penstock.ingest.answers import Answer
 from penstock.ingest.asgi import LATE, LateError, Receive, Scope, next_chunk
-from penstock.ingest.collector import Collector, Ready, Storing, fresh_ids
+from penstock.ingest.collector import Collector, Ready, Storing, fresh_ids, now_ms
 from penstock.ingest.lines import Line, Lines, Tally
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 
@@ -81,12 +81,13 @@ class LineStream:
     def _admit(self, lines: list[Line]) -> tuple[list[Ready], list[int]]:
         fresh = [""] * len(lines) if self._admission.has_identity else fresh_ids(len(lines))
         admit, events, numbers = self._admission.admit, [], []
+        now = now_ms()
         for (number, line), new_id in zip(lines, fresh, strict=True):
             if line is None:
                 self._refuse(number, f"a line has at most {self._admission.event_bytes_max} bytes")
                 continue
             try:
-                key, id = admit(line)
+                key, id = admit(line, now)
             except RefusedError as wrong:
                 self._refuse(number, str(wrong))
                 continue

@@ -9,7 +9,7 @@ from penstock.ingest.admission import Admission, RefusedError
 from penstock.ingest.answers import Answer
 from penstock.ingest.asgi import GoneError, LateError, Receive, Scope, Send, header, next_chunk, reply
 from penstock.ingest.bodies import BadBodyError, read_events
-from penstock.ingest.collector import Collector, Ready, fresh_ids
+from penstock.ingest.collector import Collector, Ready, fresh_ids, now_ms
 from penstock.ingest.forms import ACCEPTED, Form, form_of
 from penstock.ingest.line_stream import LineStream
 from penstock.ingest.results import Results
@@ -103,10 +103,10 @@ class IngestDoors:
 
     def _admit(self, scope: Scope, body: bytes, admission: Admission, form: Form) -> list[Ready]:
         incoming, listed = read_events(form, body, scope["headers"], self._collector.config.body_events_max)
-        ready = []
+        ready, now = [], now_ms()
         for number, event in enumerate(incoming):
             try:
-                key, identity = admission.admit(event.value)
+                key, identity = admission.admit(event.value, now)
             except RefusedError as wrong:
                 raise BadBodyError(str(wrong), number if listed else None) from None
             ready.append(Ready(event.value, key, identity or event.id or "", event.headers))
