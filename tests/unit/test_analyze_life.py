@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.analyze.failures import Failure, failure_of, lost_words
-from penstock.analyze.life import BACKOFF_MS_MAX, BACKOFF_MS_MIN, Life
+from penstock.analyze.life import BACKOFF_MS_MAX, BACKOFF_MS_MIN, Life, ready_words
 
 FAULT = Failure("fault", "division by zero")
 AWAY = Failure("away", "a timeout")
@@ -143,3 +143,8 @@ def test_a_checkpoint_outside_its_topic_is_said_and_never_skipped() -> None:
     assert "the topic begins at 8" in str(lost_words(positions, {("t", 0): (0, 5), ("t", 1): (8, 9)}))
     assert lost_words(positions, {}) is None, "a queue that does not answer is waited for"
     assert lost_words({}, {("t", 0): (3, 4)}) is None
+
+
+def test_ready_does_not_hide_what_is_parked() -> None:
+    assert ready_words(["running", "waiting"]) == "ready 2 queries"
+    assert ready_words(["running", "parked", "parked"]) == "ready 3 queries, 2 of them parked"

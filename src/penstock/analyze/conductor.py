@@ -15,7 +15,7 @@ from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.life import Life
+from penstock.analyze.life import Life, ready_words
 from penstock.analyze.modes import Choice, choose, obstacle
 from penstock.analyze.queue import Queue
 from penstock.analyze.runner import Job, Runner
@@ -79,7 +79,7 @@ class Conductor:
             say(f"Spark's pages: {self._ui}")
         for runner in self._runners:
             self._begin(runner)
-        say(f"ready {len(self._plan.queries)} queries")
+        say(ready_words([runner.life.state for runner in self._runners]))
         for topic in self._plan.read_topics:
             letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
             self._runners.append(letters)

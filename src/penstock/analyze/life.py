@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Literal
 
 from penstock.analyze.failures import Failure
@@ -89,3 +90,9 @@ class Life:
         self._is_up = False
         if self.state != "parked":
             self.state, self.reason = "stopped", None
+
+
+def ready_words(states: Sequence[State]) -> str:
+    """That it serves, and how many of the queries do not; why was said of each."""
+    parked = sum(state == "parked" for state in states)
+    return f"ready {len(states)} queries" + (f", {parked} of them parked" if parked else "")
