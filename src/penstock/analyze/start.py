@@ -11,6 +11,7 @@ from penstock.jvm.jars import cache_folder
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
 
 _IMPROVE_AFTER_S = 10.0  # by then the classes of a first batch are loaded
+_IMPROVE_AT_LAST_S = 300.0  # a machine that is always busy profits most from a quicker start
 _CRASHED = (-6, -11, 134, 139)  # SIGABRT and SIGSEGV: what a damaged archive ends in
 
 
@@ -25,7 +26,7 @@ class SparkStart:
         self._output = data / "spark.out"
         self._jvm: SparkJvm | None = None
         self._making: ArchiveMaking | None = None
-        self._due_s: float | None = None
+        self._began_s: float | None = None
         self._is_done = False
 
     def jvm(self, keep_open: Sequence[int]) -> SparkJvm:
@@ -42,9 +43,9 @@ class SparkStart:
             return
         if self._making is not None:
             self._is_done = self._making.poll()
-        elif self._due_s is None:
-            self._due_s = now_s + _IMPROVE_AFTER_S
-        elif now_s >= self._due_s:
+        elif self._began_s is None:
+            self._began_s = now_s
+        elif is_time_to_improve(now_s - self._began_s, os.getloadavg()[0], os.cpu_count() or 1):
             self._making = self._archive.begin(self._command, self._list)
             self._is_done = self._making is None
 
@@ -54,3 +55,8 @@ class SparkStart:
             self._making.end()
         if self._jvm is not None and self._jvm.process.poll() in _CRASHED:
             self._archive.forget()
+
+
+def is_time_to_improve(since_s: float, load: float, processors: int) -> bool:
+    """Whether an archive may be made now: not while the first batches have too little of the machine already."""
+    return since_s >= (_IMPROVE_AFTER_S if load < processors else _IMPROVE_AT_LAST_S)
