@@ -152,10 +152,14 @@ def test_a_foreign_page_hears_nothing(stage: Stage, foreign: Page) -> None:
 
 
 def test_a_foreign_page_that_is_named_hears(tmp_path: Path, foreign: Page) -> None:
-    """The test before would see it if nobody looked at the origin."""
+    """By WebSocket, EventSource and fetch, also with a header that needs a preflight."""
     allowed = Stage(tmp_path, origins=foreign.evaluate("location.origin"))
     try:
         foreign.evaluate(SOCKET, f"ws://127.0.0.1:{allowed.port}/live/decisions")
         wait(foreign, "heard.length == 1")
+        foreign.evaluate(LISTEN, f"{allowed.url}/live/decisions")
+        wait(foreign, "notices.length == 1")
+        read = "path => fetch(path, {headers: {Authorization: 'Bearer none'}}).then(answer => answer.status)"
+        assert foreign.evaluate(read, f"{allowed.url}/health") == 200
     finally:
         allowed.close()

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 from penstock.config import EdgeConfig
 from penstock.errors import ConfigError
+from penstock.runtime.edge_cors import CorsHeaders, answer_preflight, cors_headers, is_preflight
 from penstock.runtime.server import refuse_exposure
 
 Scope = MutableMapping[str, Any]
@@ -63,7 +64,7 @@ class Gate:
         self._token = config.token.encode()
         own = {"localhost", "127.0.0.1", "[::1]", f"[{listen_host}]" if ":" in listen_host else listen_host.lower()}
         self._hosts = {host.encode() for host in own | set(_parts(config.hosts))}
-        self._origins = {origin.encode() for origin in _parts(config.origins)}
+        self.origins = {origin.encode() for origin in _parts(config.origins)}
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why this request must not go on; None if it may."""
@@ -79,8 +80,10 @@ class Gate:
                 authorization = value
         if hosts != 1 or _without_port(host) not in self._hosts:
             return Refusal(421, "host", "this Host is not served here: name it in edge.hosts")
-        if origin and origin not in self._origins and not _is_own(origin, host):
+        if origin and origin not in self.origins and not _is_own(origin, host):
             return Refusal(403, "origin", "pages of this origin may not talk to us: name it in edge.origins")
+        if origin in self.origins and is_preflight(scope):
+            return None  # a browser asks it without a token, and is told nothing but what it may ask
         is_open = not self._token or scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_PREFIX)
         if not is_open and not self._knows(scope, authorization):
             return Refusal(401, "token", "a token is needed: send it as Authorization: Bearer, or as ?token=")
@@ -105,14 +108,17 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Any, send: Send) -> None:
         refusal = self._gate.refusal(scope)
+        shared = cors_headers(scope, self._gate.origins) if self._gate.origins else ()
         if refusal is not None:
-            return await self._refuse(scope, refusal, send)
+            return await self._refuse(scope, refusal, send, shared)
         if scope["type"] == "websocket":
             return await self._app(scope, receive, send)
+        if len(shared) > 1 and is_preflight(scope):
+            return await answer_preflight(scope, send, (*_SAFE, *shared))
 
         async def send_safely(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                headers = message["headers"] = [*message.get("headers", ()), *_SAFE]
+                headers = message["headers"] = [*message.get("headers", ()), *_SAFE, *shared]
                 names = dict(headers)
                 if names.get(b"content-type", b"").startswith(b"text/html"):
                     headers += _PAGE_SAFE if _PAGE_POLICY[0] in names else (*_PAGE_SAFE, _PAGE_POLICY)
@@ -127,7 +133,7 @@ class Guard:
         for reason, count in sorted(self.refused.items()):
             yield f'penstock_edge_guard_refused_total{{reason="{reason}"}} {count}'
 
-    async def _refuse(self, scope: Scope, refusal: Refusal, send: Send) -> None:
+    async def _refuse(self, scope: Scope, refusal: Refusal, send: Send, shared: CorsHeaders) -> None:
         self.refused[refusal.reason] += 1
         if refusal.reason == "token" and self._delayed < DELAYED_MAX:
             self._delayed += 1
@@ -139,7 +145,7 @@ class Guard:
             await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": refusal.error})
             return
         body = b'{"error":"%s"}' % refusal.error.encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *_SAFE]
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *_SAFE, *shared]
         if refusal.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
