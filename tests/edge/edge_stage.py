@@ -31,7 +31,7 @@ from penstock import App, Guarantee, sources
 
 app = App("shop")
 app.topic("purchases", schema="id STRING, card STRING, amount DOUBLE, country STRING, at TIMESTAMP",
-          key="card", identity="id", partitions=2)
+          key="card", identity="id", event_time="at", partitions=2)
 app.topic("notes", schema="text STRING NOT NULL, stars INT", partitions=2)
 app.topic("fleeting", schema="n INT", guarantee=Guarantee(loss="some", delivery="at-most-once"))
 app.topic("anything", key=("a", "b"))
@@ -159,7 +159,8 @@ class EdgeStage:
              "enable.auto.commit": False, "log_level": 0}
         )  # fmt: skip
         consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
-        records, ended = [], set()
+        records: list[Record] = []
+        ended: set[int] = set()
         while len(ended) < partitions:
             for message in consumer.consume(1000, 0.02):
                 if message.error() is None:

@@ -73,6 +73,15 @@ def test_an_array_with_one_bad_event_is_refused_whole(shop: EdgeStage) -> None:
     assert not {"half-1", "half-2"} & by_id(shop.stored("purchases")).keys()
 
 
+def test_an_event_of_the_far_future_is_refused_with_the_name_of_its_field(shop: EdgeStage) -> None:
+    answer = shop.post("/ingest/purchases", {"id": "far", "at": "2099-01-01T00:00:00Z"})
+    assert (answer.status, answer.json["field"]) == (400, "at")
+    lines = shop.post(
+        "/ingest/purchases", b'{"id":"far","at":"2099-01-01T00:00:00Z"}\n', Content_Type="application/jsonl"
+    )
+    assert (lines.status, lines.json["refused"]) == (400, 1)
+
+
 def test_a_topic_without_schema_takes_any_object_and_a_key_of_several_columns(shop: EdgeStage) -> None:
     (id,) = shop.post("/ingest/anything", {"a": "x", "b": 7, "deep": {"er": None}}).json["ids"]
     assert by_id(shop.stored("anything", 1))[id].key == b"x|7"

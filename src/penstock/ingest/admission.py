@@ -65,7 +65,8 @@ def _leads(moment: Any, now_ms: int) -> bool:
         return False
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp() * 1000 > now_ms + EVENT_LEAD_MS
+    ahead_ms: float = moment.timestamp() * 1000 - now_ms
+    return ahead_ms > EVENT_LEAD_MS
 
 
 def _joined(columns: list[Text], event: Any) -> bytes | None:
