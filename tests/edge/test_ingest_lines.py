@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.edge.edge_stage import EdgeStage
+from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
 NDJSON = "application/x-ndjson"
 
@@ -78,8 +79,9 @@ def test_lines_are_stored_while_the_body_is_still_on_its_way(shop: EdgeStage) ->
     connection.putheader("Transfer-Encoding", "chunked")
     connection.endheaders()
     connection.send(b'10\r\n{"id":"early1"}\n\r\n'.replace(b"10", b"%x" % len(b'{"id":"early1"}\n')))
+    deadline = time.monotonic() + DEADLINE_S
     while "early1" not in stored_ids(shop):
-        pass
+        assert time.monotonic() < deadline
     last = b'{"id":"late1"}\n'
     connection.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(last), last))
     answer = connection.getresponse()
