@@ -148,7 +148,11 @@ class EdgeConfig:
         64 * MIB, "events not yet stored, in all, before 503 with Retry-After", at_least=MIB
     )
     connections_max: int = setting(10_000, "bounds file handles and per-connection memory", at_least=1)
-    request_deadline_ms: int = setting(30 * SECOND_MS, "a request must be whole by then (slow loris)", at_least=100)
+    request_deadline_ms: int = setting(
+        30 * SECOND_MS,
+        "a request must be whole by then (slow loris); NDJSON must bring a line and 1 KiB/s in each such time",
+        at_least=100,
+    )
     store_deadline_ms: int = setting(30 * SECOND_MS, "how long the queue may be away before 503", at_least=100)
     wait_ms_max: int = setting(30 * SECOND_MS, "longest ?wait= for a result", at_least=1)
     waits_max: int = setting(10_000, "requests that wait for a result at once", at_least=1)

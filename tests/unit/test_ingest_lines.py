@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ingest.lines import FAULTS_MAX, Lines, Tally
+from penstock.ingest.lines import FAULTS_MAX, Lines, Pace, Tally
 
 LIMIT = 8
 
@@ -71,3 +71,13 @@ def test_the_status_of_a_stream_follows_from_its_lines() -> None:
     assert status(3, 1, 1) == 503
     assert status(3, 0, 0, "late") == 408
     assert status(3, 0, 1, "late") == 503
+
+
+def test_a_stream_comes_on_well_with_enough_bytes_and_a_whole_line() -> None:
+    """Bytes without a line, or lines without bytes, are no progress; each deadline begins at nothing."""
+    pace = Pace(100)
+    assert not pace.on_chunk(1_000, 0)
+    assert pace.on_chunk(1, 1)
+    assert not pace.on_chunk(99, 5)
+    assert pace.on_chunk(1, 0)
+    assert not pace.on_chunk(0, 1)

@@ -11,6 +11,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+RENEW = "penstock.renew"  # in the scope's state: a call that gives a request which comes on well its deadline anew
 LATE = "penstock.late"  # set in the scope by the server when the request was not whole at its deadline
 
 

@@ -1,21 +1,27 @@
-"""NDJSON: lines are stored while the rest of the body is still on its way; a full queue slows the sender down."""
+"""NDJSON: lines are stored while the rest of the body is still on its way; a full queue slows the sender down.
+
+A stream may last: in each edge.request_deadline_ms it must bring a whole line and BYTES_PER_S_MIN; else 408.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
+from penstock.config import SECOND_MS
 from penstock.ingest.admission import Admission, RefusedError
 from penstock.ingest.answers import Answer
-from penstock.ingest.asgi import LATE, LateError, Receive, Scope, next_chunk
+from penstock.ingest.asgi import LATE, RENEW, LateError, Receive, Scope, next_chunk
 from penstock.ingest.collector import Collector, Ready, Storing, fresh_ids, now_ms
-from penstock.ingest.lines import Line, Lines, Tally
+from penstock.ingest.lines import Line, Lines, Pace, Tally
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 
 WINDOW_BYTES = 4 * 1024 * 1024  # of one request, handed over and not yet acknowledged
 ROOM_AGAIN_S = 0.005
+BYTES_PER_S_MIN = 1024  # less is a connection held for nothing (slow loris): send events one by one instead
 
 
 class _Part(NamedTuple):
@@ -33,6 +39,7 @@ class LineStream:
         self._collector = collector
         self._admission = admission
         self._lines = Lines(admission.event_bytes_max)
+        self._pace = Pace(BYTES_PER_S_MIN * collector.config.request_deadline_ms // SECOND_MS)
         self._parts: deque[_Part] = deque()
         self._under_way = 0
         self.tally = Tally()
@@ -40,14 +47,22 @@ class LineStream:
     async def run(self, scope: Scope, receive: Receive) -> Answer:
         """Store what comes until the body ends, and tell what became of it."""
         cut = ""
+        renew: Callable[[], None] = scope["state"][RENEW]
         try:
             more = True
             while more:
                 chunk, more = await next_chunk(scope, receive)
-                await self._store(scope, list(self._lines.feed(chunk)))
-            await self._store(scope, list(self._lines.end()))
+                lines = self._lines.feed(chunk)
+                await self._store(scope, lines)
+                # After the store: the time that the queue took is not the sender's.
+                if self._pace.on_chunk(len(chunk), len(lines)):
+                    renew()
+            await self._store(scope, self._lines.end())
         except LateError:
-            cut = "the request was not whole in time: what was accepted is stored"
+            cut = (
+                f"in each {self._collector.config.request_deadline_ms} ms must come a whole line and "
+                f"{BYTES_PER_S_MIN} bytes a second: what was accepted is stored"
+            )
         finally:
             while self._parts:
                 await self._settle_one()

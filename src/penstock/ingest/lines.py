@@ -54,6 +54,24 @@ class Lines:
             self._rest += part
 
 
+class Pace:
+    """Whether a stream comes on well enough: a whole line and `bytes_min` in each deadline, which then begins anew."""
+
+    def __init__(self, bytes_min: int) -> None:
+        self._bytes_min = bytes_min
+        self._bytes = 0
+        self._lines = 0
+
+    def on_chunk(self, size: int, lines: int) -> bool:
+        """True when enough has come for another deadline."""
+        self._bytes += size
+        self._lines += lines
+        if self._bytes < self._bytes_min or not self._lines:
+            return False
+        self._bytes = self._lines = 0
+        return True
+
+
 def _without_return(line: bytes) -> bytes:
     return line[:-1] if line.endswith(b"\r") else line
 

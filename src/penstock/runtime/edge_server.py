@@ -1,4 +1,4 @@
-"""uvicorn as the edge needs it: an absolute deadline for every request, bounds on heads and connections."""
+"""uvicorn as the edge needs it: a deadline for every request, bounds on heads and connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from penstock.config import EdgeConfig
 from penstock.deliver.sse import TRANSPORT
-from penstock.ingest.asgi import LATE
+from penstock.ingest.asgi import LATE, RENEW
 from penstock.runtime.logs import log_line
 
 HEAD_BYTES_MAX = 64 * 1024
@@ -66,7 +66,7 @@ class EdgeProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.began = time.monotonic()
-        self.app_state = self.app_state | {TRANSPORT: transport}
+        self.app_state = self.app_state | {TRANSPORT: transport, RENEW: self.renew}
         if len(self.connections) > self.limits.connections_max:
             self._end(503, b"too many connections", (b"retry-after: 1",))
 
@@ -100,6 +100,11 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def timeout_keep_alive_handler(self) -> None:
         self.transport.abort()  # a close would wait for a client that does not read its last answer
+
+    def renew(self) -> None:
+        """The request that is not yet whole has as much time as a new one."""
+        if self.began is not None:
+            self.began = time.monotonic()
 
     def sweep(self, oldest: float) -> None:
         """End a request that began before `oldest` and is not whole."""
