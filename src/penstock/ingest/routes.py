@@ -29,6 +29,10 @@ class IngestDoors:
         self._counters = collector.counters
         self._waiting = Waiting(collector, results)
 
+    def stop(self) -> None:
+        """Answer everybody who waits for a result."""
+        self._waiting.stop()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(scope, receive)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import NamedTuple
 
 from starlette.routing import BaseRoute, Route
@@ -44,11 +45,19 @@ class Waiting:
     def __init__(self, collector: Collector, results: Results) -> None:
         self._collector = collector
         self._results = results
+        self._held: set[asyncio.Future[bytes | None]] = set()
+        self._is_stopping = False
         self._ways = {door.topic: ways_from(collector.plan, door.topic) for door in collector.plan.doors.values()}
 
     def asked(self, topic: str, query_string: bytes) -> Asked | None:
         """What a request wants to wait for; ValueError says why it cannot."""
         return read_wait(query_string, self._ways[topic], self._collector.config.wait_ms_max)
+
+    def stop(self) -> None:
+        """Nobody waits any longer: an edge that ends says where to ask, as after a time out."""
+        self._is_stopping = True
+        for result in self._held:
+            result.cancel()
 
     async def store(self, topic: str, event: Ready, began: float, asked: Asked) -> Answer | Pending:
         """Store one event; what to wait for then, or why there is nothing."""
@@ -59,7 +68,7 @@ class Waiting:
             return answers.overloaded(False, "the queue does not answer")
         result: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         # Before the event is sent: its result may be there before the acknowledgement is.
-        wait = waits.add(asked.way, event.id, result.set_result)
+        wait = waits.add(asked.way, event.id, partial(_settle, result))
         if wait is None:
             counters.waits["overload"] += 1
             return answers.overloaded(self._collector.drops(topic), "too many requests wait for results")
@@ -83,17 +92,24 @@ class Waiting:
         id, asked, wait, result, began, since_ms = pending
         counters = self._collector.counters
         left_s = asked.timeout_ms / 1000 - (time.perf_counter() - began)
+        self._held.add(result)
         try:
-            await asyncio.wait([result], timeout=max(0.0, left_s))
+            await asyncio.wait([result], timeout=0.0 if self._is_stopping else max(0.0, left_s))
         finally:
+            self._held.discard(result)
             self._results.waits.remove(wait)
-        if not result.done():
+        if not result.done() or result.cancelled():
             counters.waits["timeout"] += 1
             return wait_rules.not_yet(id, asked.query, since_ms)
         counters.wait.add((time.perf_counter() - began) * 1000)
         value = result.result()
         counters.waits["none" if value is None else "result"] += 1
         return wait_rules.without_result(id, wait.query) if value is None else wait_rules.with_result(id, value)
+
+
+def _settle(result: asyncio.Future[bytes | None], value: bytes | None) -> None:
+    if not result.done():  # given up in the same turn
+        result.set_result(value)
 
 
 class ResultDesk:

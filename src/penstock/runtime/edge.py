@@ -101,14 +101,14 @@ async def serve(spec: RunSpec, plan: Plan) -> int:
         raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ending.asked.set)
-    await _run_server(edge_server(guard, config), sock, live, ending)
+    await _run_server(edge_server(guard, config), sock, doors, live, ending)
     await results.close()
     await tail.close()
     await producer.close()
     return ending.status
 
 
-async def _run_server(server: EdgeServer, sock: socket.socket, live: Live, ending: Ending) -> None:
+async def _run_server(server: EdgeServer, sock: socket.socket, doors: IngestDoors, live: Live, ending: Ending) -> None:
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.001)
@@ -121,7 +121,8 @@ async def _run_server(server: EdgeServer, sock: socket.socket, live: Live, endin
     stop.cancel()
     if serving.done():
         ending.on_failure("the server", serving.exception())
-    # Live clients hear goodbye first: the server would wait for them to leave.
+    # Who waits and who listens hears goodbye first: the server would wait for them to leave.
+    doors.stop()
     await live.close()
     server.should_exit = True
     await asyncio.wait([serving])
