@@ -77,8 +77,8 @@ class Segment:
 
     def remove(self) -> None:
         self.close()
+        self._disk.remove(self.index_path)  # first: if the other fails, the segment is still whole
         self._disk.remove(self.path)
-        self._disk.remove(self.index_path)
 
     def _load_index(self) -> SparseIndex:
         index = None
