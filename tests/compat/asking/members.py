@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -158,14 +159,15 @@ MEMBERS: dict[str, Callable[..., Member]] = {
 }
 
 
-def poll_until(members: Iterable[Member], is_done: Callable[[list[Read]], bool]) -> list[Read]:
-    """Poll all members in turn until what they read, or have, is enough."""
+def poll_until(members: Sequence[Member], is_done: Callable[[list[Read]], bool]) -> list[Read]:
+    """Poll all members at once, as programs of their own would, until what they read, or have, is enough."""
     found: list[Read] = []
     deadline = time.monotonic() + 2 * DEADLINE_S
-    while not is_done(found):
-        assert time.monotonic() < deadline, f"{len(found)} records came; {[m.assignment() for m in members]}"
-        for member in members:
-            found += member.poll()
+    with ThreadPoolExecutor(len(members)) as pool:
+        while not is_done(found):
+            assert time.monotonic() < deadline, f"{len(found)} records came; {[m.assignment() for m in members]}"
+            for read in pool.map(lambda member: member.poll(), members):
+                found += read
     return found
 
 
