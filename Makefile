@@ -17,8 +17,8 @@ $(STAMP): requirements.lock pyproject.toml tools/setup
 	@tools/setup
 	@touch $(STAMP)
 
-run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page
-	@$(PY) -m examples.fraud
+run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page (ARGS="--port 8090 --listen 127.0.0.1:9192")
+	@$(PY) -m examples.fraud $(ARGS)
 
 tour: setup  ## a minute with the queue alone: produce, consume, kill -9, recover
 	@$(PY) tools/tour.py

@@ -20,10 +20,10 @@ def main() -> int:
     try:
         return run_queries(read_spec(Path(sys.argv[1])))
     except ConfigError as wrong:
-        sys.stderr.write("".join(f"{fault}\n" for fault in wrong.faults))
+        sys.stderr.write("".join(f"penstock: {fault}\n" for fault in wrong.faults))
         return 2
     except PenstockError as failed:
-        sys.stderr.write(f"{failed}\n")
+        sys.stderr.write(f"penstock: {failed}\n")
         return 1
 
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,22 +27,30 @@ _LOCK_DEADLINE_S = 30.0
 def run_queries(spec: RunSpec) -> int:
     """Run the app's queries until SIGTERM; the exit status."""
     stopping = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGTERM, _give_up)  # while Spark starts nothing is under way that would have to end well
     data = Path(spec.data, "analyze")
     data.mkdir(parents=True, exist_ok=True)
     with _only_one(data / "lock") as lock:
         shutil.rmtree(data / "tmp", ignore_errors=True)
         start = SparkStart(find_java(os.environ), spec.analyze.memory, data)
         jvm = start.jvm(keep_open=[lock.fileno()])
+        sys.stdout.write("starting Spark\n")
+        sys.stdout.flush()
         try:
             # The JVM starts while the app is read: neither needs the other.
             plan = plan_app(load_app(spec.app), spec.kind)
             from penstock.analyze.conductor import Conductor  # Spark's Python, for the same reason here
 
-            return Conductor(spec, plan, data, jvm, start).run(stopping)
+            conductor = Conductor(spec, plan, data, jvm, start)
+            signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+            return conductor.run(stopping)
         finally:
             start.end()
             jvm.end()
+
+
+def _give_up(*_: object) -> None:
+    raise SystemExit(0)
 
 
 @contextmanager

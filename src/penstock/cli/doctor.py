@@ -47,11 +47,15 @@ def _data(folder: str, as_json: bool) -> int:
     from penstock.cli.survey import survey
     from penstock.log.layout import META_FOLDER
 
+    if Path(folder, "queue", META_FOLDER).is_dir():
+        folder = str(Path(folder, "queue"))  # that of 'penstock run': the queue is one part of it
     disk = ReadOnlyDisk(folder)
     if not disk.exists(META_FOLDER):
         path = Path(folder)
         there = "is not there" if not path.exists() else "holds no data of Penstock" if path.is_dir() else "is a file"
-        raise ConfigError(f"{folder} {there}: give the folder that 'penstock broker --data' was given")
+        raise ConfigError(
+            f"{folder} {there}: give the --data of 'penstock run' or 'penstock broker'"
+        )
     in_use = disk.is_in_use()
     surveyed = list(survey(disk))
     damaged = sum(finding.is_damage for log in surveyed for finding in log.findings)

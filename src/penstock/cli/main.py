@@ -68,7 +68,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="penstock")
 def command() -> None:
-    """Penstock carries a stream without losing a drop: a durable queue that speaks Kafka's protocol.
+    """Penstock carries a stream without losing a drop: events in, kept in a queue, decided by Spark, pushed out.
 
     Settings come from penstock.toml or [tool.penstock] in pyproject.toml, then from PENSTOCK_* variables, then from
     flags.

@@ -17,6 +17,7 @@ from penstock.runtime.restarts import Restarts
 LOG_BYTES_MAX = 8 * 1024 * 1024
 STOP_DEADLINE_S = 20.0
 WRONG_CONFIGURATION = 2
+_SENTENCE = "penstock: "
 _LINE_BYTES_MAX = 1024 * 1024
 _SETTLING_S = 5.0  # what the last run's children held (ports, locks) is free by then
 
@@ -31,10 +32,11 @@ class Child:
         self.is_ready = asyncio.Event()
         self._command = command
         self._log = folder / f"{name}.log"
+        self._log.touch()
         self._say = say
         self._process: Process | None = None
         self._readers: list[asyncio.Task[None]] = []
-        self._last_words: deque[str] = deque(maxlen=20)
+        self._last_words: deque[str] = deque(maxlen=100)
         self._is_stopping = False
         self._was_ready = False
 
@@ -50,12 +52,16 @@ class Child:
             if self._is_stopping:
                 break
             if status == WRONG_CONFIGURATION and not self._was_ready and loop.time() - began > _SETTLING_S:
-                return [line.removeprefix("penstock: ") for line in self._last_words]
+                return self._sentences() or [f"{self.name} {_ending(status)}: see {self._log}"]
             delay_ms = restarts.next_delay_ms(int((loop.time() - started) * 1000))
             if self._was_ready or status != WRONG_CONFIGURATION:
                 self._say(self.name, f"{_ending(status)}; starts again (log: {self._log})")
             await asyncio.sleep(delay_ms / 1000)
         return []
+
+    def _sentences(self) -> list[str]:
+        """What it said to people before it ended; the rest of its log is for whoever looks there."""
+        return [line.removeprefix(_SENTENCE) for line in self._last_words if line.startswith(_SENTENCE)]
 
     async def _run_once(self) -> int:
         self.is_ready.clear()

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ from penstock.runtime.server import parse_address, read_addresses
 from penstock.settings import load_config
 
 Say = Callable[[str, str], None]
+
+_FREE_WITHIN_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,10 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
     lock = _lock(data)
     try:
-        options = replace(options, data=str(data), edge=replace(options.edge, listen=_settled(options.edge.listen)))
-        queue = options.queue or _settled(options.broker.listen)
+        options = replace(
+            options, data=str(data), edge=replace(options.edge, listen=_settled("port", options.edge.listen))
+        )
+        queue = options.queue or _settled("listen", options.broker.listen)
         place, colon, variable = spec.partition(":")
         absolute = str(Path(place).absolute()) if place.endswith(".py") else place
         write_spec(
@@ -168,6 +173,7 @@ class _Supervisor:
                 faults += keeper.result()  # type: ignore[arg-type]  # only keepers are left, and they tell faults
         finally:
             ready.cancel()
+            self._say("", "stopping")
             for name in ("edge", "analyze", "broker"):
                 if name in self._children:
                     await self._children[name].stop()
@@ -224,13 +230,31 @@ def _lock(data: Path) -> int:
     return lock
 
 
-def _settled(listen: str) -> str:
-    """The address with a port that stays the same however often a child starts again."""
-    host, port = parse_address("listen", listen)
+def _settled(name: str, listen: str) -> str:
+    """The address with a port that stays the same however often a child starts again; ConfigError if it is taken."""
+    host, port = parse_address(name, listen)
     if port:
+        _await_free(name, host, port)
         return listen
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.bind((host, 0))
         port = probe.getsockname()[1]
     return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
+
+
+def _await_free(name: str, host: str, port: int) -> None:
+    """Before anything starts; what a run that was killed held is free within a moment."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    deadline = time.monotonic() + _FREE_WITHIN_S
+    while True:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                return probe.bind((host, port))
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise ConfigError(
+                        f"cannot listen on {host}:{port} ({error.strerror}): choose another --{name}"
+                    ) from None
+        time.sleep(0.05)
