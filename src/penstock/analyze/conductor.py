@@ -31,6 +31,7 @@ from penstock.run_spec import RunSpec, write_private
 _LOOK_S = 0.1
 _TOPICS_S = 0.05
 _HOUSE_S = 60.0
+_LETTERS_AFTER_S = 20.0  # somebody waits for the first results, for which Spark compiles; for dead letters nobody
 
 
 class Conductor:
@@ -80,17 +81,31 @@ class Conductor:
         for runner in self._runners:
             self._begin(runner)
         say(ready_words([runner.life.state for runner in self._runners]))
-        for topic in self._plan.read_topics:
-            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
-            self._runners.append(letters)
+        letters_due_s: float | None = time.monotonic() + _LETTERS_AFTER_S
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError("Spark's JVM ended")
             self._look_after(_now_ms())
+            if letters_due_s is not None and (time.monotonic() >= letters_due_s or self._all_progressed()):
+                letters_due_s = None
+                self._add_dead_letters()
             self._start.improve(time.monotonic())
             self._keep_house(time.monotonic())
         for runner in self._runners:
             runner.leave()
+
+    def _all_progressed(self) -> bool:
+        """Whether no real-time query has its first batch still before it."""
+        return all(
+            runner.numbers.checkpoint_ms is not None or runner.life.state == "parked"
+            for runner in self._runners
+            if runner.choice.mode == "realtime"
+        )
+
+    def _add_dead_letters(self) -> None:
+        for topic in self._plan.read_topics:
+            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
+            self._runners.append(letters)
 
     def _await_topics(self, stopping: threading.Event) -> None:
         """The supervisor makes them while Spark starts; a query that finds none would wait for its next try."""
