@@ -30,7 +30,7 @@ purchases = fraud.topic(
         "amount": 950.0,
         "country": "US",
         "home": "NL",
-        "at": "2026-11-16T12:00:00Z",
+        "at": "2026-11-01T12:00:00Z",
     },
 )
 fraud.ingest(sources.Http("/purchases"), into=purchases)
