@@ -53,9 +53,7 @@ def _data(folder: str, as_json: bool) -> int:
     if not disk.exists(META_FOLDER):
         path = Path(folder)
         there = "is not there" if not path.exists() else "holds no data of Penstock" if path.is_dir() else "is a file"
-        raise ConfigError(
-            f"{folder} {there}: give the --data of 'penstock run' or 'penstock broker'"
-        )
+        raise ConfigError(f"{folder} {there}: give the --data of 'penstock run' or 'penstock broker'")
     in_use = disk.is_in_use()
     surveyed = list(survey(disk))
     damaged = sum(finding.is_damage for log in surveyed for finding in log.findings)
