@@ -36,6 +36,8 @@ def list_groups(broker: str, as_json: bool) -> None:
         print_json([{"group": name, "state": state, "type": kind} for name, state, kind in rows])
     elif rows:
         print_table(("GROUP", "STATE", "TYPE"), rows)
+    else:
+        click.echo("there are no groups", err=True)
 
 
 def _word(value: Any) -> str:

@@ -40,6 +40,8 @@ def list_topics(broker: str, as_json: bool) -> None:
         print_json([{"name": name, "partitions": partitions} for name, partitions in rows])
     elif rows:
         print_table(("TOPIC", "PARTITIONS"), rows)
+    else:
+        click.echo("there are no topics", err=True)
 
 
 @command.command("create")

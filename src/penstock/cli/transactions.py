@@ -42,6 +42,8 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
         print_json([{"id": name, "state": state, "producer": producer} for name, state, producer in rows])
     elif rows:
         print_table(("ID", "STATE", "PRODUCER"), rows)
+    else:
+        click.echo("there are no transactional ids", err=True)
 
 
 @command.command("describe")
