@@ -148,3 +148,11 @@ def test_a_checkpoint_outside_its_topic_is_said_and_never_skipped() -> None:
 def test_ready_does_not_hide_what_is_parked() -> None:
     assert ready_words(["running", "waiting"]) == "ready 2 queries"
     assert ready_words(["running", "parked", "parked"]) == "ready 3 queries, 2 of them parked"
+
+
+def test_a_query_whose_state_does_not_fit_any_more_is_parked_with_the_way_out() -> None:
+    """Trying again would not heal it."""
+    said = "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match existing state key schema."
+    failure = failure_of(said)
+    assert failure.kind == "lost"
+    assert "another name" in failure.reason

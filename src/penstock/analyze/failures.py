@@ -24,6 +24,10 @@ _LOST = re.compile(
     r"|INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS"
 )
 _BEGIN_ANEW = "give the query another name, or remove its checkpoint, to begin anew"
+_CHANGED = re.compile(
+    r"STATE_STORE_(?:KEY|VALUE)_(?:ROW_FORMAT_\w+|SCHEMA_NOT_COMPATIBLE)|STATE_STORE_\w*SCHEMA\w*INCOMPATIBLE"
+    r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_INVALID_\w*SCHEMA\w*"
+)
 _SAYS = re.compile(r"^(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+", re.MULTILINE)
 
 
@@ -42,6 +46,12 @@ def failure_of(said: str) -> Failure:
             "lost",
             "the topic no longer holds what the checkpoint points to (deleted, made anew, or older than its "
             f"retention): {_root(said)}",
+        )
+    if _CHANGED.search(said):
+        return Failure(
+            "lost",
+            "the query was changed, and what it remembers does not fit it any more: give it another name to begin anew, "
+            f"or undo the change ({_root(said)})",
         )
     if refused := refusal(said):
         return Failure("refused", refused)
