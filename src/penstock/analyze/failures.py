@@ -50,7 +50,7 @@ def failure_of(said: str) -> Failure:
     if _CHANGED.search(said):
         return Failure(
             "lost",
-            "the query was changed, and what it remembers does not fit it any more: give it another name to begin anew, "
+            "the query was changed, and what it remembers does not fit it: give it another name to begin anew, "
             f"or undo the change ({_root(said)})",
         )
     if refused := refusal(said):
