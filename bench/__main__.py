@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ _PICTURES = {QUEUE: "benchmarks.png", PATH: "benchmarks-path.png"}
 
 def main() -> int:
     """Measure what was asked for, or publish an earlier report."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # whoever was started is ended then, too
     options = _options()
     if options.publish is not None:
         _publish(merged([json.loads(path.read_text("utf-8")) for path in options.publish]))

@@ -63,7 +63,7 @@ def _path(pace: Pace) -> list[str]:
         " time of each commit file of the checkpoint; across: everything.",
         f"Wait: open loop at 100/s for {pace.wait_s:.0f} s, timed from when a request was due to the whole answer, a"
         " decision a purchase by a stateless real-time query; commits are in it.",
-        f"HTTP: raw sockets in one process, closed loop, {pace.http_s:.0f} s after as long a warm-up by half. The peer"
+        f"HTTP: raw sockets in one process, closed loop, {pace.http_s:.0f} s after half as long a warm-up. The peer"
         " runs under the same uvicorn settings. NDJSON: bodies of 900 lines; the peer is one confluent-kafka producer"
         " on our broker with the same events and headers, acks=all, idempotent, linger.ms 5.",
         f"SSE: 1,000 clients in one process, 10 messages/s of 140 B for {pace.sse_s:.0f} s, from the call of produce to"
