@@ -26,6 +26,8 @@ def kill(process: BrokerProcess) -> None:
     process.start()
 
 
+# aiokafka leaves its sockets to the garbage collector when a broker dies under it.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", OWNERS)
 def test_a_transaction_goes_on_after_the_broker_was_killed(process: BrokerProcess, kind: str) -> None:

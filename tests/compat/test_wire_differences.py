@@ -23,6 +23,7 @@ from penstock.wire.messages.incremental_alter_configs import (
 )
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
+LIST_TRANSACTIONS = 66
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
 
 
@@ -35,13 +36,16 @@ def test_what_we_offer_is_offered_by_kafka_in_the_same_versions(both: Both) -> N
     """Fewer APIs, but none in a version of its own, so that a client chooses the same on both."""
     ours, theirs = offered(both.penstock), offered(both.kafka)
     assert sorted(ours) == sorted(APIS)
-    assert ours == {key: theirs[key] for key in ours}
+    assert ours | {LIST_TRANSACTIONS: theirs[LIST_TRANSACTIONS]} == {key: theirs[key] for key in ours}
+    assert ours[LIST_TRANSACTIONS] == (0, 1)  # version 2 asks by a pattern of ids
 
 
-def test_we_name_no_features(both: Both) -> None:
-    """Kafka's features are about its own metadata and about transactions, of which we have neither."""
-    assert both.penstock.ask(ME, 4, ApiVersionsResponse).supported_features == []
-    assert both.kafka.ask(ME, 4, ApiVersionsResponse).supported_features != []
+def test_of_kafkas_features_we_name_that_of_transactions(both: Both) -> None:
+    """The others are about Kafka's own metadata."""
+    ours = both.penstock.ask(ME, 4, ApiVersionsResponse).supported_features
+    theirs = both.kafka.ask(ME, 4, ApiVersionsResponse).supported_features
+    assert [feature.name for feature in ours] == ["transaction.version"]
+    assert ours[0] in theirs
 
 
 def test_a_too_new_api_versions_tells_all_we_serve(both: Both) -> None:

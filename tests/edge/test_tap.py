@@ -42,8 +42,14 @@ class Shell:
         return done.stdout if status == 0 else done.stderr
 
     def start(self, *args: str) -> subprocess.Popen[str]:
+        # Where the tests themselves run in the background of a shell, Ctrl-C would be ignored by inheritance.
         return subprocess.Popen(
-            [self._command, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self._environment
+            [self._command, *args],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self._environment,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
 
