@@ -14,7 +14,8 @@ def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerPro
     analyze = Analyze("faulty.py", broker.address, folder / "data")
     analyze.launch()
     assert analyze.wait() == 2
-    told = dict(line.removeprefix("query ").split(": ", 1) for line in analyze.said.splitlines())
+    sentences = [line for line in analyze.said.splitlines() if line.startswith("penstock: query ")]
+    told = dict(line.removeprefix("penstock: query ").split(": ", 1) for line in sentences)
     assert told["raises"].startswith("line 17: AnalysisException: [UNRESOLVED_COLUMN")
     assert told["forgets"] == "must return a DataFrame, not NoneType: is there a return?"
     assert told["still"].endswith("it is not streaming")
