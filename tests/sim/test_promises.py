@@ -14,7 +14,7 @@ BLOCKS, SEEDS = (30, 60) if FULL else (4, 12)
 
 
 # Bugs that the simulator has found and nobody has mended yet: docs/testing.md says what is known of them.
-OPEN = (280, 332, 375, 685, 725, 1369, 1410)
+OPEN = (332, 375, 1369)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

@@ -157,6 +157,17 @@ def test_a_flipped_length_hides_nothing_behind_it() -> None:
         overwrite(disk, path(0, ".log"), honest)
 
 
+def test_an_offset_that_lies_behind_damage_is_not_believed() -> None:
+    """No checksum covers it, and what stood before it is gone: those behind it tell."""
+    disk, batches = written(close=True)
+    image = bytearray(bytes_of(disk, path(0, ".log")))
+    image[len(batches[0]) - 1] ^= 0xFF  # the first batch is damaged, and the second claims to stand far away
+    image[len(batches[0]) + 3] ^= 0x08
+    overwrite(disk, path(0, ".log"), bytes(image))
+    found = readable(opened(disk), 1 << 20)
+    assert [decode_header(found[offset]).base_offset for offset in sorted(found)] == [4, 4, 6]
+
+
 def test_two_flipped_segments_of_many_leave_the_others() -> None:
     """Damage stays in its segment."""
     config = TopicConfig(segment_bytes=400)

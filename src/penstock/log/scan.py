@@ -148,6 +148,27 @@ def _damage(window: Window, position: int, end: int, next_offset: int, reason: s
         if is_plausible(header, next_offset + 1) and candidate + header.size <= end:
             data, at = window.at(candidate, header.size)
             if crc_matches(data, at, header):
-                return Damage(position, candidate, next_offset, header.base_offset, reason)
+                if _is_borne_out(window, candidate, end, header):
+                    return Damage(position, candidate, next_offset, header.base_offset, reason)
+                candidate += header.size - 1
         candidate += 1
     return Damage(position, end, next_offset, None, reason)
+
+
+def _is_borne_out(window: Window, position: int, end: int, header: BatchHeader) -> bool:
+    """Whether the batches behind one agree with its offset, which no checksum covers and nothing before it confirms."""
+    second = _checked(window, position + header.size, end)
+    if second is None or second.base_offset == header.next_offset:
+        return True
+    third = _checked(window, position + header.size + second.size, end)
+    return third is not None and third.base_offset == header.next_offset + second.last_delta + 1
+
+
+def _checked(window: Window, position: int, end: int) -> BatchHeader | None:
+    """The batch at `position` if its checksum is right, whatever its offset."""
+    if end - position < HEADER_SIZE:
+        return None
+    data, at = window.at(position, HEADER_SIZE)
+    header = decode_header(data, at)
+    found = batch_at(window, position, end, header.base_offset, verify=True)
+    return None if isinstance(found, str) else found
