@@ -120,6 +120,7 @@ def test_the_versions_served_are_those_of_kafka_4_3() -> None:
         "EndTxn": (0, 5),
         "WriteTxnMarkers": (1, 2),
         "TxnOffsetCommit": (0, 5),
+        "DescribeAcls": (1, 3),
         "DescribeConfigs": (1, 4),
         "ConsumerGroupHeartbeat": (0, 1),
         "ConsumerGroupDescribe": (0, 1),

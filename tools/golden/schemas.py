@@ -123,7 +123,8 @@ def _one(kind: str, field: Schema, version: int, case: str, numbers: Iterator[in
     number = next(numbers)
     if kind in _BITS:
         edge = 1 << (_BITS[kind] - 1)
-        return (number, edge - 1 - number, number - edge)[number % 3]
+        made = (number, edge - 1 - number, number - edge)[number % 3]
+        return made if str(made) != field.get("default") else made + 1
     if kind == "bool":
         return field.get("default") != "true"
     if kind == "uuid":

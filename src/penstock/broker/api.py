@@ -18,6 +18,7 @@ from penstock.broker.create_topics import handle_create_topics
 from penstock.broker.delete_groups import handle_delete_groups
 from penstock.broker.delete_records import handle_delete_records
 from penstock.broker.delete_topics import handle_delete_topics
+from penstock.broker.describe_acls import handle_describe_acls
 from penstock.broker.describe_cluster import handle_describe_cluster
 from penstock.broker.describe_configs import handle_describe_configs
 from penstock.broker.describe_groups import handle_describe_groups
@@ -78,6 +79,7 @@ COLD: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.DELETE_RECORDS: handle_delete_records,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: handle_offset_for_leader_epoch,
+    ApiKey.DESCRIBE_ACLS: handle_describe_acls,
     ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
     ApiKey.CREATE_PARTITIONS: handle_create_partitions,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_alter_configs,

@@ -22,6 +22,7 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from penstock.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -222,3 +223,9 @@ def ask_describe_cluster(connection: Connection, version: int, topic: str) -> li
         requests.append(DescribeClusterRequest(endpoint_type=2))
         requests.append(DescribeClusterRequest(endpoint_type=7))
     return [connection.ask(request, version, DescribeClusterResponse) for request in requests]
+
+
+def ask_describe_acls(connection: Connection, version: int, topic: str) -> list[Message]:
+    """All rules, as a console asks for them; neither broker keeps any."""
+    anybody = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+    return [connection.ask(anybody, version, DescribeAclsResponse)]

@@ -1,0 +1,23 @@
+"""Kafka's own judge of brokers: ClientCompatibilityTest asks for all that its client can do."""
+
+from __future__ import annotations
+
+from asking.connection import Connection
+from asking.java import run_java
+from asking.requests import create_topic
+
+ADMIN = ("create-topics", "describe-acls", "describe-configs")
+PROMISED = ("offsets-for-times", "cluster-id", "idempotent-producer", *ADMIN)
+
+
+def test_kafkas_judge_of_brokers_finds_every_feature(connection: Connection, broker_address: str, topic: str) -> None:
+    """Produce, seek by time, cluster id, admin calls, idempotence, a record larger than a fetch; on both brokers."""
+    create_topic(connection, topic)
+    features = [word for name in PROMISED for word in (f"--{name}-supported", "true")]
+    done = run_java(
+        "org.apache.kafka.tools.ClientCompatibilityTest",
+        *("--bootstrap-server", broker_address, "--topic", topic, "--num-cluster-nodes", "1"),
+        *("--expect-record-too-large-exception", "false", *features),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SUCCESS" in done.stdout
