@@ -11,6 +11,12 @@ from penstock.assure.verdict import Doubt, Result, Verdict, Violation
 OK, FAIL, UNKNOWN = Outcome.OK, Outcome.FAIL, Outcome.UNKNOWN
 
 
+DEALINGS = {
+    "torn-transaction", "lost-transaction", "aborted-read", "input-twice", "input-dropped",
+    "missed-by-group", "position-lost", "position-taken-back",
+}  # fmt: skip
+
+
 def send(
     value: str, outcome: Outcome | None = OK, offset: int | None = None, producer: str | None = "p1"
 ) -> list[Event]:
@@ -164,8 +170,9 @@ def test_a_forged_history_is_convicted_by_name(story: str) -> None:
 
 
 def test_every_violation_has_a_forged_history() -> None:
+    """Those of transactions and groups stand in test_assure_dealings."""
     forged = {name for _, expected in FORGED.values() for name in expected}
-    assert forged == {violation.value for violation in Violation}
+    assert forged == {violation.value for violation in Violation} - DEALINGS
 
 
 ALLOWED = {

@@ -39,12 +39,13 @@ class Write:
 
     __slots__ = (
         "ack_event", "ack_offset", "acked", "fails", "more", "producer", "read_event", "read_offset",
-        "send_event", "sends", "value",
+        "send_event", "sends", "transaction", "value",
     )  # fmt: skip
 
     def __init__(self, value: str) -> None:
         self.value = value
         self.producer: str | None = None
+        self.transaction: str | None = None
         self.sends = 0
         self.send_event = 0
         self.acked = False
@@ -143,6 +144,7 @@ class Evidence:
         if write.sends == 1:
             write.send_event = number
             write.producer = event.producer
+            write.transaction = event.transaction
 
     def on_settle(self, number: int, event: Settle) -> None:
         write = self._write(event.value)

@@ -38,13 +38,16 @@ class _Event(msgspec.Struct, frozen=True, gc=False, tag=str.lower, tag_field="ev
 class Send(_Event, frozen=True, gc=False, omit_defaults=True):
     """A value is about to be sent. Values are unique in a partition; sent again, a value may stand twice.
 
-    `producer` names one life of an idempotent producer; None says that a repeat is allowed.
+    `producer` names one life of an idempotent producer; None says that a repeat is allowed. `source` names the
+    record that the value was made of, when positions are committed in the same transaction.
     """
 
     topic: str
     partition: Partition
     value: str
     producer: str | None = None
+    transaction: str | None = None
+    source: str | None = None
 
 
 class Settle(_Event, frozen=True, gc=False, omit_defaults=True):
@@ -61,12 +64,15 @@ class Assign(_Event, frozen=True, gc=False, omit_defaults=True):
     """A process begins to read a partition at `offset`; a seek is a new assignment.
 
     Offset 0 asks for the beginning, whatever the log then gives first. None: wherever the first record is.
+    `committed` reads only what was committed; `group` names the group that gave the partition to the process.
     """
 
     assignment: int
     topic: str
     partition: Partition
     offset: Offset | None = None
+    committed: bool = False
+    group: str | None = None
 
 
 class Poll(_Event, frozen=True, gc=False):
@@ -101,7 +107,66 @@ class Unrecorded(_Event, frozen=True, gc=False):
     reason: str
 
 
-Event = Send | Settle | Assign | Poll | End | Trim | Unrecorded
+class Begin(_Event, frozen=True, gc=False, omit_defaults=True):
+    """A transaction begins, under a name of its own; `group`: whose positions are to be committed in it."""
+
+    transaction: str
+    group: str | None = None
+
+
+class Decide(_Event, frozen=True, gc=False):
+    """The end of a transaction is about to be asked for, after all its sends were acknowledged."""
+
+    transaction: str
+    commit: bool
+
+
+class Ended(_Event, frozen=True, gc=False):
+    """The answer to it; a transaction that nobody asked to commit is never seen."""
+
+    transaction: str
+    commit: bool
+    outcome: Outcome
+
+
+class Commit(_Event, frozen=True, gc=False, omit_defaults=True):
+    """A group's position is about to be committed, by itself or within a transaction."""
+
+    group: str
+    topic: str
+    partition: Partition
+    offset: Offset
+    transaction: str | None = None
+
+
+class Committed(_Event, frozen=True, gc=False):
+    """The answer to the last commit of this process for this partition, when it was not in a transaction."""
+
+    group: str
+    topic: str
+    partition: Partition
+    outcome: Outcome
+
+
+class Ask(_Event, frozen=True, gc=False):
+    """A process is about to ask for the positions of a group."""
+
+    group: str
+
+
+class Position(_Event, frozen=True, gc=False, omit_defaults=True):
+    """One position in the answer to the last `Ask` of this process; None: there is none."""
+
+    group: str
+    topic: str
+    partition: Partition
+    offset: Offset | None = None
+
+
+Event = (
+    Send | Settle | Assign | Poll | End | Trim | Unrecorded
+    | Begin | Decide | Ended | Commit | Committed | Ask | Position
+)  # fmt: skip
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -21,6 +21,12 @@ def report_lines(verdict: Verdict) -> list[str]:
         f"{tally.unknown_seen} of these read), {tally.offsets_read} offsets read, "
         f"{tally.repeated} allowed repeats, {tally.partitions} partitions, {tally.events} events",
     ]
+    if tally.transactions or tally.positions:
+        unknown = tally.transactions - tally.committed - tally.aborted
+        lines.append(
+            f"  {tally.transactions} transactions ({tally.committed} committed, {tally.aborted} not, "
+            f"{unknown} unknown), {tally.positions} commits of positions"
+        )
     for violation, count in verdict.violations.items():
         sentences = [f.sentence for f in verdict.findings if f.violation is violation]
         lines += _paragraph(violation, count, sentences)

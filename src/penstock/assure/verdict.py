@@ -28,6 +28,14 @@ class Violation(StrEnum):
     REORDERED = "reordered"
     SKIPPED_POLL = "skipped-poll"
     BACKWARD_POLL = "backward-poll"
+    TORN_TRANSACTION = "torn-transaction"
+    LOST_TRANSACTION = "lost-transaction"
+    ABORTED_READ = "aborted-read"
+    INPUT_TWICE = "input-twice"
+    INPUT_DROPPED = "input-dropped"
+    MISSED_BY_GROUP = "missed-by-group"
+    POSITION_LOST = "position-lost"
+    POSITION_TAKEN_BACK = "position-taken-back"
 
 
 class Doubt(StrEnum):
@@ -37,6 +45,7 @@ class Doubt(StrEnum):
     NO_FINAL_READ = "no-final-read"
     UNSEEN = "unseen"
     INCOMPLETE = "incomplete"
+    GROUP_BEHIND = "group-behind"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -70,6 +79,10 @@ class Tally(msgspec.Struct, frozen=True):
     unknown_seen: int = 0
     offsets_read: int = 0
     repeated: int = 0
+    transactions: int = 0
+    committed: int = 0
+    aborted: int = 0
+    positions: int = 0
 
 
 class Verdict(msgspec.Struct, frozen=True):
