@@ -22,6 +22,8 @@ class Pace:
     requests_s: float = 5.0
     latency_warm_s: float = 3.0
     latency_s: float = 20.0
+    backlog_bytes: int = 5_000 * MEGABYTE
+    rebalances: int = 10
     core_requests: int = 300_000
     partitions: int = 10_000
     idle_s: float = 10.0
@@ -47,6 +49,8 @@ QUICK = Pace(
     requests_s=2.0,
     latency_warm_s=1.0,
     latency_s=4.0,
+    backlog_bytes=300 * MEGABYTE,
+    rebalances=3,
     core_requests=30_000,
     idle_s=2.0,
     commit_s=5,

@@ -29,11 +29,16 @@ class PenstockNode:
             raise PenstockError("our broker does not run")
         return self._process.pid
 
+    @property
+    def log_folder(self) -> Path:
+        """Where the partitions lie."""
+        return self._folder / "data"
+
     def start(self) -> None:
         """Start on the data that is there; returns when it says it is ready."""
         self._folder.mkdir(parents=True, exist_ok=True)
         command = [str(Path(sys.executable).with_name("penstock")), "broker"]
-        command += ["--data", str(self._folder / "data"), "--listen", f"127.0.0.1:{_free_port()}"]
+        command += ["--data", str(self.log_folder), "--listen", f"127.0.0.1:{_free_port()}"]
         with (self._folder / "broker.log").open("ab") as log:
             self.started_at = time.monotonic()
             process = subprocess.Popen(

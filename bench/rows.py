@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bench.backlog import BacklogTrial
 from bench.consume import ConsumeTrial
 from bench.core import CoreTrial
+from bench.idle import IdleTrial
 from bench.latency import LatencyTrial
 from bench.memory import MemoryTrial
 from bench.partitions import PartitionsTrial
 from bench.path_rows import PATH_ROWS
 from bench.produce import ProduceTrial
+from bench.rebalance import RebalanceTrial
 from bench.requests import RequestsTrial
 from bench.row import Row, Trial
 from bench.scene import FSYNC, KAFKA, NO_FSYNC, OURS
@@ -71,6 +74,23 @@ def _latency() -> list[Row]:
     ]  # fmt: skip
 
 
+def _consumers() -> list[Row]:
+    backlog, rebalance, idle = (
+        [trial(side) for side in (OURS, KAFKA)] for trial in (BacklogTrial, RebalanceTrial, IdleTrial)
+    )
+    live = "live p99 beside a reader of 5 GB that no cache holds"
+    return [
+        Row("backlog-live-p99-times", f"{live}, times that without", "times", *backlog, "times", more_is_better=False,
+            goal=1.5, is_goal_a_value=True),
+        Row("backlog-live-p99", live, "ms", *backlog, "beside", more_is_better=False),
+        Row("backlog-read", "that reader", "MB/s", *backlog, "rate"),
+        Row("rebalance-100", "a group of 100 shares anew when one joins", "ms", *rebalance, "ms", more_is_better=False,
+            goal=1.0),
+        Row("idle-1000-cpu", "1,000 idle consumers, of one core", "%", *idle, "cpu", more_is_better=False),
+        Row("idle-1000-memory", "1,000 idle consumers: memory", "MB", *idle, "megabytes", more_is_better=False),
+    ]  # fmt: skip
+
+
 def _costs() -> list[Row]:
     def both(name: str, title: str, unit: str, pair: list[Trial], value: str, goal: float | None = None) -> Row:
         return Row(name, title, unit, pair[0], pair[1], value, more_is_better=False, goal=goal)
@@ -92,7 +112,7 @@ def _costs() -> list[Row]:
     ]
 
 
-ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_costs(), *PATH_ROWS]
+ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_consumers(), *_costs(), *PATH_ROWS]
 
 
 def chosen(names: str | None) -> list[Row]:

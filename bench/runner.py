@@ -12,9 +12,9 @@ from bench.start import StartTrial
 
 Values = dict[Trial, list[dict[str, float]]]
 
-_ON_WARM_BROKERS = ("ProduceTrial", "ConsumeTrial", "RequestsTrial", "LatencyTrial", "MemoryTrial")
-_BEHIND_QUERIES = ("PipelineTrial", "CatchUpTrial", "FirstResultTrial")
-_ONCE = ("PartitionsTrial", "PipelineTrial", "CatchUpTrial", "WaitTrial")  # minutes each
+_ON_WARM_BROKERS = ("ProduceTrial", "ConsumeTrial", "RequestsTrial", "LatencyTrial", "MemoryTrial", "RebalanceTrial")
+_BEHIND_QUERIES = ("PipelineTrial", "CatchUpTrial", "FirstResultTrial", "BacklogTrial", "IdleTrial")
+_ONCE = ("PartitionsTrial", "PipelineTrial", "CatchUpTrial", "WaitTrial", "BacklogTrial", "IdleTrial")  # minutes each
 
 
 def run_rows(scene: Scene, rows: Sequence[Row], ours_only: bool = False) -> Values:

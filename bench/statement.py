@@ -38,6 +38,12 @@ def _queue(pace: Pace) -> list[str]:
         f"End to end: 1,000 records/s of 100 B for {pace.latency_s:.0f} s, confluent-kafka producer (linger.ms 0,"
         " acks=all, not idempotent) and consumer (fetch.wait.max.ms 500, fetch.min.bytes 1) in two processes,"
         " from the call of produce to the return of poll.",
+        f"Backlog: {pace.backlog_bytes / 1e9:.1f} GB of 1 KB records in 4 partitions, dropped from the page cache, read"
+        " by fetches of up to 1 MiB a partition at a lower priority; the end-to-end load runs before and meanwhile.",
+        "Rebalance: 100 members of the classic protocol in one process; one more joins, the others join again as soon"
+        f" as a heartbeat says so; until the last has its share; median of {pace.rebalances}.",
+        "Idle consumers: 1,000 in ten groups, a heartbeat every 3 s and a fetch that waits 500 ms, two connections"
+        f" each; processor time of the broker over {pace.idle_s:.0f} s.",
         "Start: from the start of the process on an empty folder to the ack of one record in a topic made meanwhile;"
         " Kafka's formatting of the folder is not counted. Memory: resident set of the process.",
         f"Core: Node.step with a disk in memory and no sockets, {pace.core_requests:,} requests.",
