@@ -13,7 +13,16 @@ from asking.admins import ADMINS
 from asking.batches import batch_of, lines
 from asking.connection import DEADLINE_S, Connection
 from asking.java import run_java
+from asking.nodes import Both
 from asking.requests import EARLIEST, LATEST, create_topic, list_offset, produce
+
+from penstock.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+
+LISTENERS = "advertised.listeners"
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -48,6 +57,18 @@ def test_the_life_of_a_topic(broker_address: str, client: str, topic: str, tmp_p
 def test_the_cluster_is_one_broker_at_its_address(broker_address: str, client: str, tmp_path: Path) -> None:
     """A client that knows one address learns the same one."""
     assert ADMINS[client](broker_address, tmp_path).brokers() == [broker_address]
+
+
+def test_a_broker_tells_its_settings_by_kafkas_names(both: Both) -> None:
+    """What consoles look for has the same name, type and default; the address is each broker's own."""
+    asked = ["auto.create.topics.enable", "default.replication.factor", "delete.topic.enable", "num.partitions"]
+    resource = DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=[*asked, LISTENERS])
+    request = DescribeConfigsRequest(resources=[resource])
+    answers = [each.ask(request, 4, DescribeConfigsResponse).results[0].configs for each in both]
+    ours, theirs = ({told.name: (told.config_type, told.value) for told in answer} for answer in answers)
+    assert {name: ours[name] for name in asked} == {name: theirs[name] for name in asked}
+    for told, connection in zip((ours, theirs), both, strict=True):
+        assert told[LISTENERS] == (7, f"PLAINTEXT://{connection.address}")
 
 
 def test_kcat_lists_topics_and_brokers(broker_address: str, topic: str, need_tool: Callable[[str], str]) -> None:

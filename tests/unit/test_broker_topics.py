@@ -279,6 +279,8 @@ def test_settings_of_others_are_refused() -> None:
 
 def test_the_settings_of_the_node_can_be_seen() -> None:
     stage = Stage(topics_max=77)
-    assert described(stage, "1", BROKER)["penstock.topics_max"] == "77"
+    seen = described(stage, "1", BROKER)
+    assert seen["penstock.topics_max"] == "77"
+    assert seen["num.partitions"] == str(stage.node.config.default_partitions)
     answer = stage.ask(DescribeConfigsRequest([DescribeConfigsResource(BROKER, "2", None)]))
     assert answer.results[0].error_code == ErrorCode.INVALID_REQUEST

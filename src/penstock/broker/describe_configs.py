@@ -41,7 +41,7 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
         elif resource.resource_type == GROUP and resource.resource_name:
             result.configs = _of_group(call.node.config, resource, request)
         elif resource.resource_type == BROKER and resource.resource_name in ("", str(NODE_ID)):
-            result.configs = _of_node(call.node.config, resource, request)
+            result.configs = _by_kafkas_names(call, resource, request) + _of_node(call.node.config, resource, request)
         else:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"this node is broker {NODE_ID}; it has settings for itself and for topics"
@@ -91,6 +91,34 @@ def _of_group(
             documentation=doc if request.include_documentation else None,
         )
         for name, (value, doc) in found.items()
+        if name in wanted
+    ]
+
+
+def _by_kafkas_names(
+    call: Call, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> list[DescribeConfigsResourceResult]:
+    """What consoles and admin clients look for in a broker."""
+    host, port = call.node.address
+    config = call.node.config
+    found = {
+        "advertised.listeners": ("list", f"PLAINTEXT://{host}:{port}", "The address told to clients."),
+        "auto.create.topics.enable": ("boolean", str(config.auto_create_topics).lower(), "Whether use makes a topic."),
+        "default.replication.factor": ("int", "1", "One node, one replica."),
+        "delete.topic.enable": ("boolean", "true", "Topics can be removed."),
+        "num.partitions": ("int", str(config.default_partitions), "Of a topic created without a count."),
+    }
+    wanted = found if resource.configuration_keys is None else resource.configuration_keys
+    return [
+        DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=True,
+            config_source=_SOURCE_STATIC_BROKER,
+            config_type=_TYPES[kind],
+            documentation=doc if request.include_documentation else None,
+        )
+        for name, (kind, value, doc) in found.items()
         if name in wanted
     ]
 

@@ -29,6 +29,7 @@ class Connection:
     """One socket to a broker; requests may be pipelined with `send` and `receive`."""
 
     def __init__(self, address: str) -> None:
+        self.address = address
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=DEADLINE_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
