@@ -5,8 +5,9 @@ STAMP := .venv/.setup-stamp
 SEEDS ?= 200
 MINUTES ?= 5
 SEED ?= 1
+FRAMES ?= 1000000
 
-.PHONY: help setup run tour check lint test sim bench storm lock clean
+.PHONY: help setup run tour check lint test sim bench storm siege lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,6 +42,9 @@ sim: setup  ## the simulator over many seeds: make sim SEEDS=1000
 
 storm: setup  ## kill -9 under load from real clients, judged: make storm MINUTES=5 SEED=1
 	$(PY) -m penstock.drills.storm --minutes $(MINUTES) --seed $(SEED)
+
+siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal client: make siege FRAMES=1000000 SEED=1
+	$(PY) -m penstock.drills.siege --frames $(FRAMES) --seed $(SEED)
 
 bench: setup  ## beside a warm Apache Kafka in the same run
 	$(PY) -m bench

@@ -5,12 +5,13 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from penstock.assure.verdict import Result
+from penstock.drills import siege
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
 from penstock.drills.load import create_topic
@@ -19,6 +20,7 @@ from penstock.drills.recorder import Recorder
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 MIB = 1024 * 1024
+CROWD = 5_000
 PLACE = Place("crowded", 0)
 Start = Callable[..., BrokerProcess]
 
@@ -54,6 +56,28 @@ def test_connections_beyond_the_file_handles_are_refused_and_the_others_go_on(
     assert broker.starts == 1
     assert broker.is_running
     assert "Traceback" not in broker.said
+
+
+@pytest.mark.timeout(200)
+def test_a_siege_leaves_a_normal_client_alone(start_broker: Start) -> None:
+    """Mutated frames, count bombs and 5,000 callers that never end a request: same process, memory flat, all acked."""
+    with _all_file_handles() as most:
+        broker = start_broker(settings=siege.SETTINGS)
+        callers = CROWD if most == resource.RLIM_INFINITY else min(CROWD, most - 500)
+        outcome = siege.Siege(broker, seed=5, tell=lambda _: None).run(frames=1_000, connections=callers, calm_s=1.0)
+    calm, *_, crowded = outcome.phases
+    assert outcome.troubles == []
+    assert outcome.pulse.p99_ms(crowded.from_s, crowded.until_s) > 0
+    assert crowded.resident_bytes - calm.resident_bytes < 64 * MIB
+
+
+@contextmanager
+def _all_file_handles() -> Iterator[int]:
+    """As many as this user may have, for the broker as well; how many that are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _wait_for_refusals(callers: list[PlainClient], least: int) -> int:

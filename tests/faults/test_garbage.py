@@ -19,6 +19,7 @@ from penstock.drills.garbage import OPENINGS, count_bomb, honest_requests, mutat
 from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient
 from penstock.drills.recorder import Recorder
+from penstock.drills.throwing import HangError, throw
 from penstock.wire.apis import APIS, ApiKey
 
 MIB = 1024 * 1024
@@ -79,12 +80,11 @@ def test_mutated_frames_hurt_nobody(start_broker: Start, recorder: Recorder) -> 
     working = Worker("unhurt", partial(_write_a_little, producer))
     honest = list(honest_requests(chance, "mutants"))
     before = broker.resident_bytes
-    for number in range(MUTANTS):
-        frame = mutate(chance, honest[number % len(honest)].frame)
-        try:
-            _throw(broker.port, frame)
-        except TimeoutError:
-            pytest.fail(f"the broker hangs on frame {number}, {frame.hex()}: {repeat}")
+    mutants = (mutate(chance, honest[number % len(honest)].frame) for number in range(MUTANTS))
+    try:
+        assert throw(broker.port, mutants) == MUTANTS
+    except HangError as hang:
+        pytest.fail(f"{hang}: {repeat}")
     working.join()
     producer.settle()
     read_all("final", broker.address, recorder, [UNHURT])
@@ -98,17 +98,6 @@ def test_mutated_frames_hurt_nobody(start_broker: Start, recorder: Recorder) -> 
     assert broker.resident_bytes - before < 96 * MIB, repeat
     assert "Traceback" not in broker.said, repeat
     assert broker.stop() == 0, repeat
-
-
-def _throw(port: int, frame: bytes) -> None:
-    """Send one frame on a connection of its own and read until the broker closes it."""
-    with PlainClient(port) as client:
-        try:
-            client.send(frame)
-            client.sock.shutdown(socket.SHUT_WR)
-        except ConnectionError:
-            return
-        client.drain()
 
 
 def _write_a_little(producer: RecordingProducer) -> None:
