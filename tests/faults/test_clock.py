@@ -15,9 +15,9 @@ from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 PLACE = Place("clock", 0)

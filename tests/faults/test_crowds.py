@@ -14,9 +14,9 @@ from penstock.assure.verdict import Result
 from penstock.drills import siege
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient, frame_of
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 MIB = 1024 * 1024

@@ -14,8 +14,8 @@ import pytest
 
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.garbage import a_batch
-from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient
+from penstock.drills.topics import create_topic
 from penstock.errors import ErrorCode
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from penstock.wire.messages.produce import (

@@ -15,8 +15,8 @@ from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
 from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.load import create_topic, delete_topic
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic, delete_topic
 
 MIB = 1024 * 1024
 KEPT, BALLAST = Place("kept", 0), Place("ballast", 0)

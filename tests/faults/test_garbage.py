@@ -16,10 +16,10 @@ from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, Worker, read_all
 from penstock.drills.garbage import OPENINGS, count_bomb, honest_requests, mutate
-from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient
 from penstock.drills.recorder import Recorder
 from penstock.drills.throwing import HangError, throw
+from penstock.drills.topics import create_topic
 from penstock.wire.apis import APIS, ApiKey
 
 MIB = 1024 * 1024

@@ -13,9 +13,9 @@ from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess, free_port
 from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.load import create_topic
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic
 from penstock.wire.apis import ApiKey
 
 PLACE = Place("answers", 0)

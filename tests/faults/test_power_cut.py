@@ -17,8 +17,8 @@ from penstock.assure.verdict import Result, Verdict, Violation
 from penstock.drills.broker_process import BROKER, BrokerProcess
 from penstock.drills.clients import Place, RecordingConsumer, RecordingProducer, read_all
 from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.load import create_topic
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic
 
 CYCLES = 10
 ACKS_BEFORE_CUT = 100

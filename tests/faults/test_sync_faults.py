@@ -14,8 +14,8 @@ from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.load import create_topic
 from penstock.drills.recorder import Recorder
+from penstock.drills.topics import create_topic
 
 MIB = 1024 * 1024
 STOPPED, ALIVE = Place("faulty", 0), Place("faulty", 1)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from penstock.assure.history import Assign, End, Outcome, Poll, Send, Settle
-from penstock.drills.recorder import Recorder
+from penstock.drills.recorder import Recording
 from penstock.errors import PenstockError
 
 UNSETTLED_MAX = 2_000
@@ -39,7 +39,7 @@ class RecordingProducer:
     """Sends numbered values and records what became of each."""
 
     def __init__(
-        self, name: str, address: str, recorder: Recorder, *, idempotent: bool = True, **settings: object
+        self, name: str, address: str, recorder: Recording, *, idempotent: bool = True, **settings: object
     ) -> None:
         self.name = name
         self.recorder = recorder
@@ -132,7 +132,7 @@ def _outcome(error: KafkaError) -> Outcome:
 class RecordingConsumer:
     """Follows partitions from their beginning and records every answer."""
 
-    def __init__(self, name: str, address: str, recorder: Recorder, places: list[Place], **settings: object) -> None:
+    def __init__(self, name: str, address: str, recorder: Recording, places: list[Place], **settings: object) -> None:
         self.name = name
         self.recorder = recorder
         self.read = 0
@@ -146,6 +146,7 @@ class RecordingConsumer:
                 "enable.auto.commit": False,
                 # Nothing is trimmed: an offset out of range means that the log has lost something.
                 "auto.offset.reset": "error",
+                "isolation.level": "read_uncommitted",
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 20,
                 "error_cb": _ignore,
@@ -153,8 +154,9 @@ class RecordingConsumer:
                 **{key.replace("_", "."): value for key, value in settings.items()},
             }
         )
+        committed = settings.get("isolation_level") == "read_committed"
         for place in places:
-            recorder.record(Assign(name, 1, place.topic, place.partition, 0))
+            recorder.record(Assign(name, 1, place.topic, place.partition, 0, committed))
         self.client.assign([TopicPartition(*place, 0) for place in places])
 
     def poll(self, seconds: float) -> int:
@@ -165,10 +167,13 @@ class RecordingConsumer:
             if error is None:
                 records = found.setdefault(Place(message.topic(), message.partition()), [])
                 records.append((message.offset(), _name(message.value())))
-            elif error.code() not in _NO_TROUBLE:
+            elif error.code() in _NO_TROUBLE:
+                place = Place(message.topic(), message.partition())
+                self.positions[place] = max(self.positions[place], message.offset())
+            else:
                 self.troubles.append(error.str())
         for place, records in found.items():
-            self.positions[place] = records[-1][0] + 1
+            self.positions[place] = max(self.positions[place], records[-1][0] + 1)
             self.recorder.record(Poll(self.name, 1, *place, tuple(records)))
         count = sum(map(len, found.values()))
         self.read += count
@@ -178,9 +183,10 @@ class RecordingConsumer:
         self.client.close()
 
 
-def read_all(name: str, address: str, recorder: Recorder, places: list[Place]) -> None:
+def read_all(name: str, address: str, recorder: Recording, places: list[Place], **settings: object) -> None:
     """The final read: each partition from its beginning to its end, as one assignment; PenstockError if it stalls."""
-    reader = RecordingConsumer(name, address, recorder, places)
+    # Where a log ends with markers, only the end of the partition tells that all was read.
+    reader = RecordingConsumer(name, address, recorder, places, enable_partition_eof=True, **settings)
     try:
         ends = {place: _end_of(reader.client, place) for place in places}
         deadline = time.monotonic() + READ_WITHIN_S

@@ -5,10 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from penstock.assure.checker import check
 from penstock.assure.history import Event, decode_history, encode_event
 from penstock.assure.verdict import Verdict
+
+
+class Recording(Protocol):
+    """Whoever takes events down."""
+
+    def record(self, event: Event, /) -> None: ...
 
 
 class Recorder:

@@ -22,10 +22,10 @@ import click
 
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.garbage import count_bomb, honest_requests, mutate
-from penstock.drills.load import create_topic
 from penstock.drills.plain_client import PlainClient
 from penstock.drills.pulse import Pulse
 from penstock.drills.throwing import throw
+from penstock.drills.topics import create_topic
 from penstock.wire.apis import APIS
 
 MIB = 1024 * 1024

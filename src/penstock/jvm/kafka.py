@@ -36,7 +36,10 @@ class KafkaNode:
         settings: Mapping[str, str] | None = None,
         heap: str = "1g",
         java: Path | None = None,
+        advertised: str | None = None,
     ) -> None:
+        """`advertised`: where clients are sent instead, as through a proxy; the node itself does not go there."""
+        self._advertised = advertised
         self._folder = folder.absolute()
         self._extra = dict(settings or {})
         self._heap = heap
@@ -129,7 +132,16 @@ class KafkaNode:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-        } | self._extra
+        }
+        if self._advertised is not None:
+            inner = f"INNER://127.0.0.1:{_free_port()}"
+            settings |= {
+                "listeners": f"{settings['listeners']},{inner}",
+                "advertised.listeners": f"PLAINTEXT://{self._advertised},{inner}",
+                "listener.security.protocol.map": f"{settings['listener.security.protocol.map']},INNER:PLAINTEXT",
+                "inter.broker.listener.name": "INNER",
+            }
+        settings |= self._extra
         self._settings_file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     def _format(self) -> None:

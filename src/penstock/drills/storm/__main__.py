@@ -1,0 +1,58 @@
+"""python -m penstock.drills.storm --minutes 5 --seed 7"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from penstock.assure.report import report_lines
+from penstock.drills.storm.run import Outcome, run_storm
+
+
+@click.command()
+@click.option("--minutes", default=5.0, show_default=True, help="How long it storms.")
+@click.option("--seed", type=int, default=None, help="Repeats the same weather; by default another each time.")
+@click.option("--kafka", is_flag=True, help="Against Apache Kafka instead of our broker.")
+@click.option("--disk/--no-disk", default=True, help="Fill the disk and break syncs too, where this machine allows it.")
+def command(minutes: float, seed: int | None, kafka: bool, disk: bool) -> None:
+    """Real clients on a broker that is killed, paused, cut off and starved; then the verdict on what they were told."""
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    folder = Path(tempfile.mkdtemp(prefix="penstock-storm-"))
+    click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
+    outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk)
+    for line in lines_of(outcome):
+        click.echo(line)
+    if outcome.is_good:
+        shutil.rmtree(folder)
+    else:
+        click.echo(f"history, data and log are in {folder}")
+    options = " ARGS=--kafka" if kafka else ""
+    click.echo(f"repeat: make storm MINUTES={minutes:g} SEED={seed}{options}")
+    sys.exit(0 if outcome.is_good else 1)
+
+
+def lines_of(outcome: Outcome) -> list[str]:
+    """An outcome for people."""
+    deeds = Counter(done.kind for done in outcome.done)
+    return [
+        *report_lines(outcome.verdict),
+        "  " + ", ".join(f"{count} {kind}" for kind, count in deeds.most_common()),
+        f"  {outcome.swallowed} answers swallowed, {outcome.held_back} ends held back beyond the next begin, "
+        f"{outcome.lives} lives of clients, slowest start {outcome.slowest_start_s:.2f} s",
+        *(
+            [f"  gave up: {', '.join(f'{name} x{n}' for name, n in outcome.gave_up.items())}"]
+            if outcome.gave_up
+            else []
+        ),
+        *(f"trouble: {trouble}" for trouble in outcome.troubles[:20]),
+    ]
+
+
+if __name__ == "__main__":
+    command()

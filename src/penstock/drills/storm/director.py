@@ -1,0 +1,180 @@
+"""Runs a storm: raises the cast, lets the weather loose, then calms everything and gathers the history."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.drills.proxy import LossyProxy
+from penstock.drills.storm.cast import Cast
+from penstock.drills.storm.stage import PenstockStage, Stage
+from penstock.drills.storm.weather import Deed, Weather
+from penstock.errors import PenstockError
+from penstock.wire.apis import ApiKey
+
+TICK_S = 0.05
+BLOCK_BYTES = 4096
+
+
+class Done(NamedTuple):
+    """A deed as it was done."""
+
+    at: float
+    until: float
+    kind: str
+    target: str
+
+
+class Director:
+    """Does what the weather says, and undoes it when it is over."""
+
+    def __init__(self, stage: Stage, proxy: LossyProxy, cast: Cast, weather: Weather, disk: Path | None) -> None:
+        self._stage = stage
+        self._proxy = proxy
+        self._cast = cast
+        self._weather = weather
+        self._ballast = None if disk is None else disk / "ballast"
+        self._later: list[tuple[float, Callable[[], None]]] = []
+        self._may_end = False
+        self.done: list[Done] = []
+        self.slowest_start_s = 0.0
+
+    def play(self, seconds: float, tell: Callable[[str], None]) -> None:
+        """Deeds for so long; everything that has an end is ended by `calm`."""
+        ends = time.monotonic() + seconds
+        told = time.monotonic()
+        deed = self._weather.next()
+        at = time.monotonic() + deed.wait_s
+        while (now := time.monotonic()) < ends:
+            self._tick(now)
+            if now >= at:
+                self._do(deed)
+                deed = self._weather.next()
+                at = time.monotonic() + deed.wait_s
+            if now - told > 10:
+                told = now
+                tell(f"{len(self.done)} deeds, {self.restarts} lives of clients, {ends - now:.0f} s left")
+            time.sleep(TICK_S)
+
+    @property
+    def restarts(self) -> int:
+        return sum(player.lives for player in self._cast.players.values())
+
+    def calm(self) -> None:
+        """End everything that goes wrong at the moment; the broker is started afresh if its disk was broken."""
+        later, self._later = self._later, []
+        for _, undo in sorted(later, key=lambda one: one[0]):
+            undo()
+        self._proxy.calm()
+        self._cast.wake()
+        if not self._stage.is_running:
+            self._restart()
+
+    def _tick(self, now: float) -> None:
+        due = [one for one in self._later if one[0] <= now]
+        self._later = [one for one in self._later if one[0] > now]
+        for _, undo in due:
+            undo()
+        self._cast.tend()
+        if not self._stage.is_running and not self._may_end:
+            raise PenstockError("the broker ended by itself")
+
+    def _do(self, deed: Deed) -> None:
+        now = time.monotonic()
+        doing: dict[str, Callable[[Deed], Callable[[], None] | None]] = {
+            "kill-broker": self._kill_broker,
+            "pause-broker": self._pause_broker,
+            "kill-client": self._kill_client,
+            "freeze-client": self._freeze_client,
+            "leave": self._leave,
+            "cut": lambda _: self._proxy.cut(),
+            "cut-some": lambda _: self._proxy.cut(0.4),
+            "shut-gate": self._shut_gate,
+            "delay": self._delay,
+            "swallow": lambda deed: self._proxy.swallow(int(deed.target), deed.number),
+            "hold-end": lambda _: self._proxy.hold(ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN),
+            "fill-disk": self._fill_disk,
+            "slow-syncs": lambda deed: self._break_syncs(f"delay_enter={deed.number}"),
+            "failing-sync": lambda deed: self._break_syncs(f"error=EIO:when={deed.number}"),
+        }
+        undo = doing[deed.kind](deed)
+        if undo is not None:
+            self._later.append((now + deed.lasts_s, undo))
+        target = ApiKey(int(deed.target)).name if deed.kind == "swallow" else deed.target
+        lasted = deed.lasts_s if undo is not None else time.monotonic() - now
+        self.done.append(Done(now, now + lasted, deed.kind, target))
+
+    def _restart(self) -> None:
+        began = time.monotonic()
+        self._stage.start()
+        self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - began)
+
+    def _kill_broker(self, _: Deed) -> None:
+        self._stage.kill()
+        self._restart()
+
+    def _pause_broker(self, _: Deed) -> Callable[[], None]:
+        self._stage.pause()
+        return self._wake_broker
+
+    def _wake_broker(self) -> None:
+        if self._stage.is_running:
+            self._stage.wake()
+
+    def _kill_client(self, deed: Deed) -> None:
+        player = self._cast.players[deed.target]
+        player.signal(signal.SIGKILL)
+        player.back_at = time.monotonic() + deed.lasts_s
+
+    def _freeze_client(self, deed: Deed) -> Callable[[], None]:
+        player = self._cast.players[deed.target]
+        player.signal(signal.SIGSTOP)
+        return lambda: player.signal(signal.SIGCONT)
+
+    def _leave(self, deed: Deed) -> None:
+        player = self._cast.players[deed.target]
+        player.signal(signal.SIGTERM)
+        player.back_at = time.monotonic() + deed.lasts_s
+
+    def _shut_gate(self, _: Deed) -> Callable[[], None]:
+        self._proxy.close_gate()
+        return self._proxy.open_gate
+
+    def _delay(self, deed: Deed) -> Callable[[], None]:
+        self._proxy.delay(deed.number / 1000)
+        return lambda: self._proxy.delay(0)
+
+    def _fill_disk(self, _: Deed) -> Callable[[], None]:
+        if self._ballast is None:
+            raise PenstockError("there is no disk to be filled")
+        ballast = self._ballast
+        size = os.statvfs(ballast.parent).f_blocks * os.statvfs(ballast.parent).f_frsize
+        with ballast.open("ab") as file:
+            while size >= BLOCK_BYTES:
+                try:
+                    os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), size)
+                except OSError:
+                    size //= 2
+        return lambda: ballast.unlink(missing_ok=True)
+
+    def _break_syncs(self, injection: str) -> Callable[[], None]:
+        if not isinstance(self._stage, PenstockStage):
+            raise PenstockError("only our broker's syncs can be broken")
+        stage = self._stage
+        stage.kill()
+        stage.break_syncs(injection)
+        # One whose journal cannot be synced any more ends, as it must.
+        self._may_end = True
+        self._restart()
+
+        def mend() -> None:
+            stage.break_syncs(None)
+            stage.kill()
+            self._restart()
+            self._may_end = False
+
+        return mend

@@ -1,0 +1,118 @@
+"""One storm from its beginning to its verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.assure.checker import check
+from penstock.assure.verdict import Result, Verdict
+from penstock.drills.broker_process import free_port
+from penstock.drills.clients import Place
+from penstock.drills.fragile_disk import FragileDisk
+from penstock.drills.proxy import LossyProxy
+from penstock.drills.storm.auditor import Auditor
+from penstock.drills.storm.cast import FULL, Cast, Part
+from penstock.drills.storm.client import CLASSIC, COPYING, NEWER
+from penstock.drills.storm.director import Director, Done
+from penstock.drills.storm.ending import settle
+from penstock.drills.storm.recording import StampedRecorder, join_histories
+from penstock.drills.storm.roles import COPIES, COPIES_PARTITIONS, QUICK, RECORDS, RECORDS_PARTITIONS, RECORDS_PLACES
+from penstock.drills.storm.stage import KafkaStage, PenstockStage, Stage
+from penstock.drills.storm.weather import Weather
+from penstock.drills.topics import create_topic
+
+DISK_BYTES = 2 * 1024**3
+# Small segments, so that rolls and checkpoints happen under fire too.
+SETTINGS = {"segment.bytes": str(1024 * 1024)}
+
+
+class Outcome(NamedTuple):
+    """What a storm came to."""
+
+    verdict: Verdict
+    done: list[Done]
+    lives: int
+    gave_up: dict[str, int]
+    slowest_start_s: float
+    swallowed: int
+    held_back: int
+    troubles: list[str]
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict.result is Result.VALID and not self.troubles
+
+
+def run_storm(
+    folder: Path,
+    seed: int,
+    seconds: float,
+    tell: Callable[[str], None],
+    *,
+    kafka: bool = False,
+    disk: bool = True,
+    parts: Sequence[Part] = FULL,
+) -> Outcome:
+    """Storm for so long, then calm, then the verdict; everything is recorded below `folder`."""
+    gate = free_port()
+    address = f"127.0.0.1:{gate}"
+    histories = folder / "history"
+    histories.mkdir()
+    with ExitStack() as stack:
+        mounted = stack.enter_context(FragileDisk(folder, DISK_BYTES)) if disk and not kafka and can_mount() else None
+        data = folder if mounted is None else mounted.root
+        stage: Stage = KafkaStage(data, gate) if kafka else PenstockStage(data / "data", folder, gate)
+        stage.start()
+        stack.callback(stage.kill)
+        proxy = stack.enter_context(LossyProxy(stage.port, gate))
+        create_topic(address, RECORDS, RECORDS_PARTITIONS, SETTINGS)
+        create_topic(address, COPIES, COPIES_PARTITIONS, SETTINGS)
+        create_topic(address, QUICK, 1, SETTINGS if kafka else {**SETTINGS, "penstock.durability": "memory"})
+        cast = Cast(parts, address, histories, seed)
+        stack.callback(cast.kill)
+        recorder = StampedRecorder(histories / "stage.jsonl")
+        stack.callback(recorder.close)
+        auditor = Auditor(address, recorder, groups_of(parts))
+        syncs = disk and isinstance(stage, PenstockStage) and stage.can_break_syncs
+        weather = Weather(seed, list(cast.players), disk=mounted is not None, syncs=syncs)
+        director = Director(stage, proxy, cast, weather, None if mounted is None else mounted.root)
+        cast.tend()
+        auditor.start()
+        director.play(seconds, tell)
+        tell("calm: everything settles, then all is read from the beginning")
+        director.calm()
+        troubles = settle(cast, address, auditor, recorder, tell)
+        troubles += stage.finish()
+    players = cast.players.values()
+    troubles += [line for player in players for line in player.said if "trouble" in line or "fatal" in line]
+    verdict = check(event for _, event in join_histories(sorted(histories.glob("*.jsonl"))))
+    gave_up = {player.part.name: player.gave_up for player in players if player.gave_up}
+    numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
+    return Outcome(verdict, director.done, director.restarts, gave_up, *numbers, troubles)
+
+
+def groups_of(parts: Sequence[Part]) -> dict[str, list[Place]]:
+    """The groups that these parts make up, and what each reads."""
+    groups: dict[str, list[Place]] = {}
+    for part in parts:
+        match part.role.split("-"):
+            case ["classic"]:
+                groups[CLASSIC] = RECORDS_PLACES
+            case ["newer"]:
+                groups[NEWER] = RECORDS_PLACES
+            case ["copier"]:
+                groups[COPYING] = RECORDS_PLACES
+            case ["copier", partition]:
+                groups[f"{COPYING}-{partition}"] = [RECORDS_PLACES[int(partition)]]
+    return groups
+
+
+def can_mount() -> bool:
+    """Whether this machine lets us have a disk of our own."""
+    tools = all(shutil.which(tool) for tool in ("mkfs.ext4", "mount", "umount"))
+    return tools and os.geteuid() == 0 and Path("/dev/loop-control").exists()

@@ -1,0 +1,70 @@
+"""What goes wrong in the storm, and when: drawn from one seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from penstock.wire.apis import ApiKey
+
+BETWEEN_S = (0.3, 2.5)
+# What answers are lost of; the ends of transactions and positions matter most.
+LOSABLE = (
+    ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.TXN_OFFSET_COMMIT, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_COMMIT, ApiKey.INIT_PRODUCER_ID, ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.FETCH, ApiKey.CREATE_TOPICS,
+)  # fmt: skip
+KINDS = {
+    "kill-broker": 5, "pause-broker": 2, "kill-client": 5, "freeze-client": 4, "leave": 3,
+    "cut": 2, "cut-some": 2, "shut-gate": 1, "delay": 2, "swallow": 6, "hold-end": 4,
+}  # fmt: skip
+DISK_KINDS = {"fill-disk": 2}
+SYNC_KINDS = {"slow-syncs": 2, "failing-sync": 2}
+
+
+class Deed(NamedTuple):
+    """One thing that goes wrong: after `wait_s`, for `lasts_s`."""
+
+    kind: str
+    wait_s: float
+    lasts_s: float = 0.0
+    target: str = ""
+    number: int = 0
+
+
+class Weather:
+    """Deeds without end: first one of each kind, then by weight."""
+
+    def __init__(self, seed: int, players: Sequence[str], *, disk: bool, syncs: bool) -> None:
+        self._chance = random.Random(f"weather/{seed}")
+        self._players = list(players)
+        self._kinds = KINDS | (DISK_KINDS if disk else {}) | (SYNC_KINDS if syncs else {})
+        self._first = self._chance.sample(list(self._kinds), len(self._kinds))
+
+    def next(self) -> Deed:
+        chance = self._chance
+        drawn = chance.choices(list(self._kinds), list(self._kinds.values()))[0]
+        kind = self._first.pop() if self._first else drawn
+        wait_s = chance.uniform(*BETWEEN_S)
+        # Always drawn, so that a kind more or less does not change all that follows.
+        short, long = chance.uniform(0.2, 3.0), chance.uniform(1.0, 10.0)
+        player, key, count = chance.choice(self._players), chance.choice(LOSABLE), chance.randrange(1, 4)
+        match kind:
+            case "pause-broker":
+                return Deed(kind, wait_s, min(long, 7.0))
+            case "kill-client" | "leave":
+                return Deed(kind, wait_s, short, player)
+            case "freeze-client":
+                return Deed(kind, wait_s, long, player)
+            case "shut-gate" | "fill-disk":
+                return Deed(kind, wait_s, short)
+            case "delay":
+                return Deed(kind, wait_s, long, number=chance.choice((5, 50, 300)))
+            case "swallow":
+                return Deed(kind, wait_s, target=str(int(key)), number=count)
+            case "slow-syncs":
+                return Deed(kind, wait_s, long, number=chance.choice((20_000, 200_000)))
+            case "failing-sync":
+                return Deed(kind, wait_s, short, number=chance.randrange(1, 60))
+        return Deed(kind, wait_s)
