@@ -40,8 +40,8 @@ test: lint  ## everything, as CI runs it
 sim: setup  ## the simulator over many seeds: make sim SEEDS=1000
 	$(PY) -m penstock.sim --seeds $(SEEDS)
 
-storm: setup  ## kill -9 under load from real clients, judged: make storm MINUTES=5 SEED=1
-	$(PY) -m penstock.drills.storm --minutes $(MINUTES) --seed $(SEED)
+storm: setup  ## real clients while everything goes wrong, judged: make storm MINUTES=5 SEED=1 (ARGS=--kafka)
+	$(PY) -m penstock.drills.storm --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
 siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal client: make siege FRAMES=1000000 SEED=1
 	$(PY) -m penstock.drills.siege --frames $(FRAMES) --seed $(SEED)

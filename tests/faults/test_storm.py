@@ -23,7 +23,8 @@ def test_a_storm_breaks_no_promise(tmp_path: Path) -> None:
 
     repeat = f"seed {seed}; repeat: SEED={seed} .venv/bin/pytest {__file__}, or: make storm MINUTES=0.6 SEED={seed}"
     assert outcome.is_good, "\n".join([*report_lines(outcome.verdict), *outcome.troubles[:20], repeat])
-    assert len(outcome.done) >= 8, repeat
-    assert outcome.verdict.tally.acked > 500, repeat
-    assert outcome.verdict.tally.committed > 5, repeat
-    assert outcome.verdict.tally.positions > 20, repeat
+    assert outcome.done[0].kind == "kill-broker", repeat
+    assert len(outcome.done) >= 3, repeat
+    assert outcome.verdict.tally.acked > 100, repeat
+    assert outcome.verdict.tally.committed > 0, repeat
+    assert outcome.verdict.tally.positions > 0, repeat

@@ -10,9 +10,13 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import msgspec
 
-from penstock.assure.report import report_lines
-from penstock.drills.storm.run import Outcome, run_storm
+from penstock.assure.report import report_data, report_lines
+from penstock.drills.storm.cast import FULL
+from penstock.drills.storm.picture import Sketch, draw
+from penstock.drills.storm.recording import join_histories
+from penstock.drills.storm.run import Outcome, histories_in, run_storm
 
 
 @click.command()
@@ -20,20 +24,25 @@ from penstock.drills.storm.run import Outcome, run_storm
 @click.option("--seed", type=int, default=None, help="Repeats the same weather; by default another each time.")
 @click.option("--kafka", is_flag=True, help="Against Apache Kafka instead of our broker.")
 @click.option("--disk/--no-disk", default=True, help="Fill the disk and break syncs too, where this machine allows it.")
-def command(minutes: float, seed: int | None, kafka: bool, disk: bool) -> None:
+@click.option("--report", type=click.Path(path_type=Path), default=Path(".penstock/storm"), show_default=True,
+              help="Where text, JSON and picture of the verdict go.")  # fmt: skip
+def command(minutes: float, seed: int | None, kafka: bool, disk: bool, report: Path) -> None:
     """Real clients on a broker that is killed, paused, cut off and starved; then the verdict on what they were told."""
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     folder = Path(tempfile.mkdtemp(prefix="penstock-storm-"))
     click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
     outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk)
+    options = " ARGS=--kafka" if kafka else ""
+    repeat = f"make storm MINUTES={minutes:g} SEED={seed}{options}"
+    write_report(outcome, folder, report, repeat)
     for line in lines_of(outcome):
         click.echo(line)
+    click.echo(f"verdict.txt, verdict.json and history.png are in {report}")
     if outcome.is_good:
         shutil.rmtree(folder)
     else:
         click.echo(f"history, data and log are in {folder}")
-    options = " ARGS=--kafka" if kafka else ""
-    click.echo(f"repeat: make storm MINUTES={minutes:g} SEED={seed}{options}")
+    click.echo(f"repeat: {repeat}")
     sys.exit(0 if outcome.is_good else 1)
 
 
@@ -52,6 +61,23 @@ def lines_of(outcome: Outcome) -> list[str]:
         ),
         *(f"trouble: {trouble}" for trouble in outcome.troubles[:20]),
     ]
+
+
+def write_report(outcome: Outcome, folder: Path, report: Path, repeat: str) -> None:
+    """The verdict for people, for programs and for the eye."""
+    report.mkdir(parents=True, exist_ok=True)
+    (report / "verdict.txt").write_text("\n".join([*lines_of(outcome), f"repeat: {repeat}", ""]))
+    data = {
+        "verdict": report_data(outcome.verdict),
+        "repeat": repeat,
+        "deeds": [done._asdict() for done in outcome.done],
+        "lives": outcome.lives,
+        "gave_up": outcome.gave_up,
+        "troubles": outcome.troubles,
+    }
+    (report / "verdict.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
+    sketch = Sketch(join_histories(histories_in(folder)), outcome.verdict, [part.name for part in FULL])
+    draw(sketch, outcome.done, outcome.verdict, repeat, report / "history.png")
 
 
 if __name__ == "__main__":

@@ -90,10 +90,15 @@ def run_storm(
         troubles += stage.finish()
     players = cast.players.values()
     troubles += [line for player in players for line in player.said if "trouble" in line or "fatal" in line]
-    verdict = check(event for _, event in join_histories(sorted(histories.glob("*.jsonl"))))
+    verdict = check(event for _, event in join_histories(histories_in(folder)))
     gave_up = {player.part.name: player.gave_up for player in players if player.gave_up}
     numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
     return Outcome(verdict, director.done, director.restarts, gave_up, *numbers, troubles)
+
+
+def histories_in(folder: Path) -> list[Path]:
+    """What each process of a storm recorded."""
+    return sorted((folder / "history").glob("*.jsonl"))
 
 
 def groups_of(parts: Sequence[Part]) -> dict[str, list[Place]]:

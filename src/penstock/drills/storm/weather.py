@@ -34,18 +34,19 @@ class Deed(NamedTuple):
 
 
 class Weather:
-    """Deeds without end: first one of each kind, then by weight."""
+    """Deeds without end: a kill of the broker, one of each other kind, then by weight."""
 
     def __init__(self, seed: int, players: Sequence[str], *, disk: bool, syncs: bool) -> None:
         self._chance = random.Random(f"weather/{seed}")
         self._players = list(players)
         self._kinds = KINDS | (DISK_KINDS if disk else {}) | (SYNC_KINDS if syncs else {})
-        self._first = self._chance.sample(list(self._kinds), len(self._kinds))
+        others = [kind for kind in self._kinds if kind != "kill-broker"]
+        self._first = ["kill-broker", *self._chance.sample(others, len(others))]
 
     def next(self) -> Deed:
         chance = self._chance
         drawn = chance.choices(list(self._kinds), list(self._kinds.values()))[0]
-        kind = self._first.pop() if self._first else drawn
+        kind = self._first.pop(0) if self._first else drawn
         wait_s = chance.uniform(*BETWEEN_S)
         # Always drawn, so that a kind more or less does not change all that follows.
         short, long = chance.uniform(0.2, 3.0), chance.uniform(1.0, 10.0)
