@@ -11,9 +11,6 @@ from penstock.sim.reply_checks import ON_REPLY
 
 SEEDS_MAX = 400
 CASES = [(plant.name, name) for plant in PLANTS.values() for name in plant.convicted_by]
-# Convicted when it was planted; since members of groups act in the same worlds, 471 seeds have not shown it again.
-UNSEEN = pytest.mark.xfail(strict=True, reason="not seen in so few seeds any more: make the worlds likelier to show it")
-MARKS = {"markers-before-decision": [UNSEEN]}
 # What a run says by itself: these are no functions.
 SPOKEN = {
     "replies-in-order",
@@ -24,9 +21,7 @@ SPOKEN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("plant", "invariant"), [pytest.param(plant, name, marks=MARKS.get(plant, [])) for plant, name in CASES]
-)
+@pytest.mark.parametrize(("plant", "invariant"), CASES)
 def test_a_planted_bug_is_convicted_by_name(plant: str, invariant: str) -> None:
     """The named invariant alone finds the bug, and finds nothing in the same world without it."""
     found = first_conviction(range(SEEDS_MAX), plant, invariant)

@@ -13,23 +13,10 @@ FULL = os.environ.get("PENSTOCK_TEST") == "full"
 BLOCKS, SEEDS = (30, 60) if FULL else (4, 12)
 
 
-# Bugs that the simulator has found and nobody has mended yet: docs/testing.md says what is known of them.
-OPEN = (332, 375, 1369)
-
-
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_promise_holds_whatever_goes_wrong(block: int) -> None:
     """Power cuts, kills, failing and full disks, flipped bits, broken connections: nothing promised is lost."""
-    found = first_conviction(seed for seed in range(block * SEEDS, (block + 1) * SEEDS) if seed not in OPEN)
-
-    assert found is None, str(found)
-
-
-@pytest.mark.xfail(strict=True, reason="found by the simulator, not mended yet")
-@pytest.mark.parametrize("seed", OPEN if FULL else ())
-def test_a_seed_that_breaks_a_promise_today(seed: int) -> None:
-    """Whoever mends one is told to take it off the list."""
-    found = try_seed(seed)
+    found = first_conviction(range(block * SEEDS, (block + 1) * SEEDS))
 
     assert found is None, str(found)
 

@@ -9,6 +9,7 @@ from stage.logs import FOLDER, bytes_of, cut, new_disk, opened, overwrite, path,
 from penstock.config import TopicConfig
 from penstock.log.inspect import Kind, inspect_partition
 from penstock.log.log import Log
+from penstock.log.producers import Sent
 from penstock.log.reading import DamagedError, read
 from penstock.log.retention import plan_start, should_roll
 from penstock.records.batch import decode_header
@@ -166,6 +167,29 @@ def test_an_offset_that_lies_behind_damage_is_not_believed() -> None:
     overwrite(disk, path(0, ".log"), bytes(image))
     found = readable(opened(disk), 1 << 20)
     assert [decode_header(found[offset]).base_offset for offset in sorted(found)] == [4, 4, 6]
+
+
+def test_an_offset_that_lies_between_damages_is_not_believed() -> None:
+    """Neither neighbour confirms it, so the next whole batch does."""
+    disk, batches = written(close=True)
+    image = bytearray(bytes_of(disk, path(0, ".log")))
+    first, second, third = (len(one) for one in batches[:3])
+    image[first - 1] ^= 0xFF
+    image[first + 3] ^= 0x08
+    image[first + second + third - 1] ^= 0xFF
+    overwrite(disk, path(0, ".log"), bytes(image))
+    found = readable(opened(disk), 1 << 20)
+    assert decode_header(batches[3]).base_offset in found
+
+
+@pytest.mark.parametrize("byte", [3, 14])  # of its offset, of its epoch: no checksum covers them
+def test_a_repeat_of_a_batch_that_lies_about_its_place_is_known(byte: int) -> None:
+    """It is not served any more, but what it says of its producer is true."""
+    disk = new_disk()
+    log = opened(disk)
+    put(log, batch([b"a"], producer=(7, 0, 0)), batch([b"b"], producer=(8, 0, 0)))
+    bytes_of(disk, path(0, ".log"))[byte] ^= 0x40
+    assert opened(disk).producers.check(7, 0, 0, 1) == Sent(0, 0, 0, 1)
 
 
 def test_two_flipped_segments_of_many_leave_the_others() -> None:

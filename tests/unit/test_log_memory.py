@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from stage.batches import NOW_MS, batch
-from stage.logs import LIMITS, new_disk, opened, put, read_all, stage
+from stage.logs import LIMITS, new_disk, opened, put, read_all, stage, sync
+from stage.transactions import committed_values, stage_end, stage_part
 
 from penstock.config import TopicConfig
 from penstock.errors import StorageError
@@ -97,3 +98,19 @@ def test_a_reserve_that_cannot_be_made_durable_refuses_the_group() -> None:
     with pytest.raises(StorageError, match="Input/output"):
         log.flush()
     assert (log.visible.offset, log.next_offset) == (0, 0)
+
+
+def test_a_lost_marker_is_not_taken_for_the_next() -> None:
+    """What was aborted stays unseen when the power cut took the abort and the same producer commits again."""
+    disk = new_disk()
+    log = opened(disk, MEMORY)
+    stage_part(log, b"aborted", (1, 0, 0))
+    sync(log)
+    stage_end(log, 1, commit=False)
+    log.flush()
+    disk.cut_power(Mood.NOTHING)
+    again = opened(disk, MEMORY)
+    stage_part(again, b"committed", (1, 1, 0))
+    stage_end(again, 1, epoch=1)
+    again.flush()
+    assert committed_values(again) == [b"committed"]

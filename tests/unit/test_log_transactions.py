@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from stage.batches import NOW_MS, batch
-from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, stage, sync
+from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, sync
 from stage.transactions import committed_values, stage_end, stage_part
 
 from penstock.config import TopicConfig
@@ -12,7 +12,7 @@ from penstock.errors import StorageError
 from penstock.log.log import Log
 from penstock.log.producers import Fault, ProducerTable, decode_snapshot, encode_snapshot
 from penstock.log.reading import aborted_between, read
-from penstock.records.batch import decode_header
+from penstock.records.batch import decode_header, encode_filler
 from penstock.records.marker import Marker, decode_marker, encode_marker
 from penstock.sim.disk import FakeDisk
 
@@ -278,15 +278,11 @@ def test_what_is_deleted_takes_its_aborted_ranges_along() -> None:
 
 def test_fillers_are_no_markers() -> None:
     """A control batch of no producer ends no transaction."""
-    log = opened(new_disk(), TopicConfig(in_memory=True))
+    log = opened(new_disk())
     stage_part(log, b"a", (1, 0, 0))
-    log.flush()
-    disk = log.disk
-    assert isinstance(disk, FakeDisk)
-    again = opened(disk, TopicConfig(in_memory=True))
-    assert again.next_offset > 1
-    assert again.stable.offset == 0
-    assert decode_header(read(again, 1, 1000)).is_control
-    stage(again, batch([b"new"]))
-    again.flush()
-    assert again.stable.offset == 0
+    log.append(encode_filler(1, 5, NOW_MS), 3, NOW_MS, NOW_MS)
+    sync(log)
+    assert decode_header(read(log, 1, 1000)).is_control
+    assert (log.stable.offset, log.visible.offset) == (0, 5)
+    assert isinstance(log.disk, FakeDisk)
+    assert opened(log.disk).stable.offset == 0

@@ -10,6 +10,7 @@ from penstock.config import MIB, TopicConfig
 from penstock.errors import InvariantError, StorageError
 from penstock.log.reading import read
 from penstock.records.batch import decode_header
+from penstock.sim.inode import Mood
 
 
 def test_a_batch_is_visible_only_when_it_is_durable() -> None:
@@ -86,6 +87,30 @@ def test_a_full_disk_leaves_nothing_of_the_group(room: int) -> None:
     assert put(log, batch([b"after"], producer=(5, 0, 1))) == [1]
     assert len(read_all(log)) == 2
     assert len(read_all(opened(disk))) == 2
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_torn_tail_that_was_cut_does_not_come_back(is_killed: bool) -> None:
+    """Also not with a power cut when the segment is no longer the last, where it would be damage."""
+    for seed in range(20):
+        disk = new_disk()
+        disk.chance.seed(seed)
+        log = opened(disk)
+        put(log, batch([b"before"]))
+        stage(log, batch([b"lost"] * 30))
+        disk.faults.room = 100
+        with pytest.raises(StorageError, match="No space"):
+            log.flush()
+        disk.faults.room = None
+        if not is_killed:
+            log.close()
+        again = opened(disk)
+        again.roll()
+        put(again, batch([b"after"]))
+        disk.cut_power(Mood.MIXED)
+        last = opened(disk)
+        assert len(read_all(last)) == 2
+        assert not any(segment.damages for segment in last.segments)
 
 
 def test_a_torn_tail_that_cannot_be_cut_stops_the_partition() -> None:

@@ -116,10 +116,13 @@ class Log:
         self.producers.commit()
         if self.transactions.is_staged:
             active.index.aborted += self.transactions.commit()
-        if not self._dirty or self._dirty[-1] is not active.file:
-            self._dirty.append(active.file)
+        self._mark_dirty(active.file)
         if self.config.in_memory:
             self._show(self.written)
+
+    def _mark_dirty(self, file: File) -> None:
+        if not self._dirty or self._dirty[-1] is not file:
+            self._dirty.append(file)
 
     @property
     def needs_sync(self) -> bool:
@@ -200,6 +203,9 @@ class Log:
             segment = Segment.create(self.disk, self.folder, self.next_offset)
         except OSError as error:
             self._take_back(f"starting a segment in {self.folder} failed: {error}")
+        # A tail that was cut from the old one must be gone before anything behind it counts: once it is not the
+        # last segment, a tail that a power cut brings back is damage.
+        self._mark_dirty(self.active.file)
         self.segments.append(segment)
         self.active = segment
         self.folder_dirty = True
@@ -210,8 +216,8 @@ class Log:
         """Start a new segment behind records that are all durable, so that the old one can be removed."""
         invariant(self.durable.offset == self.next_offset, "only durable records are left behind")
         self.roll()
-        self._sync_now(folder=True)
-        self.folder_dirty = False
+        self._sync_now(*self._dirty, folder=True)
+        self._dirty, self.folder_dirty = [], False
         self.durable = self.written
         self._show(self.written)
 
@@ -341,13 +347,15 @@ class Log:
         self._sync_now(self.witness_file, folder=self.folder_dirty)
         self.witness_dirty = self.folder_dirty = False
 
-    def fill_reserved(self, now_ms: int) -> None:
+    def fill_reserved(self, now_ms: int) -> bool:
         """After an unclean stop of what was a memory topic: skip every offset that may have been given out."""
         reserved = self._witness.reserved
-        if reserved > self.next_offset:
-            filler = encode_filler(self.next_offset, reserved, now_ms)
-            self.append(filler, reserved - self.next_offset - 1, now_ms, now_ms)
-            self.flush()
+        if reserved <= self.next_offset:
+            return False
+        filler = encode_filler(self.next_offset, reserved, now_ms)
+        self.append(filler, reserved - self.next_offset - 1, now_ms, now_ms)
+        self.flush()
+        return True
 
     def discard(self) -> None:
         """The topic is deleted: let go of all files."""

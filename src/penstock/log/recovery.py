@@ -10,9 +10,9 @@ from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, fil
 from penstock.log.log import Log
 from penstock.log.point import Point
 from penstock.log.producers import ProducerTable, decode_snapshot
-from penstock.log.scan import WINDOW_BYTES, Damage, Whole, is_zero, walk
+from penstock.log.scan import WINDOW_BYTES, Damage, Whole, intact_at, is_zero, walk
 from penstock.log.segment import Segment
-from penstock.log.transactional import replay_batch, replay_marker
+from penstock.log.transactional import abort_open, replay_batch, replay_marker
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
 from penstock.records.marker import is_marker
@@ -68,7 +68,8 @@ def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, no
     log.torn = [name for name in disk.names(folder) if name.endswith(TORN)]
     _remove_stale_snapshots(log, names)
     _recover_producers(log, names, now_ms)
-    log.fill_reserved(now_ms)
+    if log.fill_reserved(now_ms):
+        abort_open(log, now_ms)
     return log
 
 
@@ -211,10 +212,17 @@ def _recover_producers(log: Log, names: list[str], now_ms: int) -> None:
         if segment is not log.active and segment.next_offset <= offset:
             continue
         position, first = segment.index.floor(max(offset, segment.base_offset))
-        for batch in walk(segment.file, position, segment.end, first, verify=False):
-            if not isinstance(batch, Damage) and batch.header.producer_id >= 0 and batch.header.base_offset >= offset:
+        for piece in walk(segment.file, position, segment.end, first, verify=False):
+            batch = _as_written(segment, piece) if isinstance(piece, Damage) else piece
+            if batch is not None and batch.header.producer_id >= 0 and batch.header.base_offset >= offset:
                 _replay(log, segment, batch, now_ms)
     log.settle()
+
+
+def _as_written(segment: Segment, damage: Damage) -> Whole | None:
+    """A batch that cannot be served but still tells what its producer sent, so that a repeat of it is known."""
+    header = intact_at(segment.file, damage)
+    return Whole(damage.position, header) if header is not None and not is_marker(header) else None
 
 
 def _restore_transactions(log: Log) -> None:

@@ -127,6 +127,19 @@ def is_zero(file: File, start: int, end: int) -> bool:
     return True
 
 
+def intact_at(file: File, damage: Damage) -> BatchHeader | None:
+    """The batch where `damage` begins if only what no checksum covers is wrong: its offset, or its epoch."""
+    window = Window(file, damage.end)
+    data, at = window.at(damage.position, HEADER_SIZE)
+    if len(data) - at < HEADER_SIZE:
+        return None
+    header = decode_header(data, at)._replace(base_offset=damage.offset, leader_epoch=LEADER_EPOCH)
+    if header_fault(header, damage.offset) or damage.position + header.size > damage.end:
+        return None
+    data, at = window.at(damage.position, header.size)
+    return header if crc_matches(data, at, header) else None
+
+
 def _damage(window: Window, position: int, end: int, next_offset: int, reason: str) -> Damage:
     """The damage at `position`, up to the next batch whose checksum is right."""
     claimed = batch_at(window, position, end, next_offset, verify=False)
@@ -135,6 +148,14 @@ def _damage(window: Window, position: int, end: int, next_offset: int, reason: s
         following = position + claimed.size
         if not isinstance(batch_at(window, following, end, claimed.next_offset, verify=True), str):
             return Damage(position, following, next_offset, claimed.next_offset, reason)
+    for candidate, header in _whole_behind(window, position, end, next_offset + 1):
+        if _is_borne_out(window, candidate, end, header, next_offset + 1):
+            return Damage(position, candidate, next_offset, header.base_offset, reason)
+    return Damage(position, end, next_offset, None, reason)
+
+
+def _whole_behind(window: Window, position: int, end: int, least: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Where each batch behind `position` begins whose checksum is right and whose offset is `least` or more."""
     candidate = position + 1
     while candidate + HEADER_SIZE <= end:
         data, at = window.at(candidate, HEADER_SIZE)
@@ -145,20 +166,19 @@ def _damage(window: Window, position: int, end: int, next_offset: int, reason: s
             continue
         candidate += hit - _MAGIC_AT - at
         header = decode_header(data, hit - _MAGIC_AT)
-        if is_plausible(header, next_offset + 1) and candidate + header.size <= end:
-            data, at = window.at(candidate, header.size)
-            if crc_matches(data, at, header):
-                if _is_borne_out(window, candidate, end, header):
-                    return Damage(position, candidate, next_offset, header.base_offset, reason)
-                candidate += header.size - 1
+        if is_plausible(header, least) and _checked(window, candidate, end) is not None:
+            yield candidate, header
+            candidate += header.size - 1
         candidate += 1
-    return Damage(position, end, next_offset, None, reason)
 
 
-def _is_borne_out(window: Window, position: int, end: int, header: BatchHeader) -> bool:
+def _is_borne_out(window: Window, position: int, end: int, header: BatchHeader, least: int) -> bool:
     """Whether the batches behind one agree with its offset, which no checksum covers and nothing before it confirms."""
     second = _checked(window, position + header.size, end)
-    if second is None or second.base_offset == header.next_offset:
+    if second is None:
+        _, behind = next(_whole_behind(window, position + header.size, end, least), (end, None))
+        return behind is None or behind.base_offset >= header.next_offset
+    if second.base_offset == header.next_offset:
         return True
     third = _checked(window, position + header.size + second.size, end)
     return third is not None and third.base_offset == header.next_offset + second.last_delta + 1

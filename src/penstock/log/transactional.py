@@ -52,6 +52,17 @@ def end_stale(log: Log, header: BatchHeader, now_ms: int) -> None:
         append_marker(log, header.producer_id, producer.epoch, False, now_ms)
 
 
+def abort_open(log: Log, now_ms: int) -> None:
+    """Abort every open transaction of a memory topic after an unclean stop.
+
+    The marker that ended it may be lost, and then the marker of a later one would pass for it.
+    """
+    for producer_id, producer in list(log.producers.known.items()):
+        if producer.first_offset >= 0:
+            append_marker(log, producer_id, producer.epoch, False, now_ms)
+    log.flush()
+
+
 def replay_batch(log: Log, header: BatchHeader, point: Point, now_ms: int) -> None:
     """Stage what a batch at `point` says of its producer and its transaction."""
     begins = log.producers.admit(

@@ -40,6 +40,7 @@ class Deeds:
         self.of_position: dict[tuple[str, int], Deed] = {}
         self.granted: dict[int, list[tuple[int, int]]] = {}  # producer id -> epoch and when
         self.owner_of: dict[int, str] = {}  # producer id -> transactional id
+        self.decided: set[tuple[int, int]] = set()  # producer id and epoch of commits that were ever durable
         self._positions = 0
 
     def begin(self, transactional_id: str) -> Deed:

@@ -20,6 +20,7 @@ from penstock.sim.group_checks import (
 )
 from penstock.sim.image import Batches, raw_batch
 from penstock.sim.transaction_checks import (
+    commits_are_decided_first,
     positions_come_with_commits,
     stable_end_is_sound,
     transactions_equal_replay,
@@ -208,6 +209,7 @@ AFTER_STEP: dict[str, Check] = {
     "transactions-equal-replay": transactions_equal_replay,
     "stable-end-is-sound": stable_end_is_sound,
     "positions-come-with-commits": positions_come_with_commits,
+    "commits-are-decided-first": commits_are_decided_first,
 }
 
 

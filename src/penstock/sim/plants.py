@@ -265,7 +265,7 @@ PLANTS: dict[str, Plant] = {
         ),
         Plant(
             "markers-before-decision", Coordinator, "_decide", transaction_plants.markers_before_decision,
-            ("transactions-are-whole",),
+            ("commits-are-decided-first", "transactions-are-whole"),
         ),
         Plant("end-forgotten", Coordinator, "_on_alarm", transaction_plants.end_forgotten, ("calm-finishes",)),
         Plant("stable-end-too-far", Log, "settle", transaction_plants.stable_end_too_far, ("stable-end-is-sound",)),

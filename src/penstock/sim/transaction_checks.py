@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.broker.transactions.changes import decode_change
+from penstock.broker.transactions.changes import Transaction, decode_change
 from penstock.broker.transactions.table import TransactionTable
 from penstock.log.layout import TRANSACTIONS_FOLDER
 from penstock.records.batch import decode_header
-from penstock.records.marker import is_marker
+from penstock.records.marker import decode_marker, is_marker
 from penstock.records.record import decode_records
 from penstock.sim.committed_reader import CommittedReader, committed_values
 from penstock.sim.deeds import Deed, Fate, group_of
@@ -81,6 +81,28 @@ def _first_open(batches: Batches, end: int) -> int:
         elif header.is_transactional:
             opened.setdefault(header.producer_id, base)
     return min(opened.values(), default=end)
+
+
+def commits_are_decided_first(world: World) -> str | None:
+    """A partition hears of a commit only when it is durable that there is one."""
+    deeds = world.scene.deeds
+    durable = world.imager.durable(TRANSACTIONS_FOLDER)
+    if world.remembered.get("decided") is not durable:
+        world.remembered["decided"] = durable
+        for record in (r for stored in durable.values() for r in decode_records(raw_batch(stored))):
+            change = decode_change(record.value or b"")
+            if isinstance(change, Transaction) and change.state.is_commit:
+                deeds.decided.add((change.producer_id, change.epoch))
+    for key, account in world.ledger.accounts.items():
+        written = world.imager.written(account.folder)
+        if account.topic.is_going or world.remembered.get(("markers", key)) is written:
+            continue
+        world.remembered["markers", key] = written
+        for base, stored in written.items():
+            who = (stored.header.producer_id, stored.header.producer_epoch)
+            if who not in deeds.decided and is_marker(stored.header) and decode_marker(raw_batch(stored)).is_commit:
+                return f"{account.name}: offset {base} says that producer {who[0]} committed, and that is not decided"
+    return None
 
 
 def positions_come_with_commits(world: World) -> str | None:
