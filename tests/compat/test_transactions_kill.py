@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from asking.requests import create_topic
 
 from penstock.drills.broker_process import BrokerProcess
 
+# aiokafka leaves the sockets of a broker that was killed to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[BrokerProcess]:
@@ -19,6 +23,7 @@ def process(tmp_path: Path) -> Iterator[BrokerProcess]:
         with Connection(broker.address) as connection:
             create_topic(connection, "rain", 2)
         yield broker
+    gc.collect()  # here, where it is excused, and not in the test of somebody else
 
 
 def kill(process: BrokerProcess) -> None:
@@ -26,8 +31,6 @@ def kill(process: BrokerProcess) -> None:
     process.start()
 
 
-# aiokafka leaves its sockets to the garbage collector when a broker dies under it.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", OWNERS)
 def test_a_transaction_goes_on_after_the_broker_was_killed(process: BrokerProcess, kind: str) -> None:
@@ -50,8 +53,6 @@ def test_a_transaction_goes_on_after_the_broker_was_killed(process: BrokerProces
     assert committed_offset(process.address, "g", "rain") == (1 if kind == "confluent-kafka" else 3)
 
 
-# aiokafka leaves sockets of the broker that was killed to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", OWNERS)
 def test_an_owner_that_dies_with_the_broker_leaves_nothing(process: BrokerProcess, kind: str) -> None:

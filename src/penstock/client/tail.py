@@ -18,7 +18,7 @@ OnFailure = Callable[[BaseException], None]
 _POLL_S = 0.05  # how long a new topic may wait for the thread
 _BATCH_MAX = 2_000
 _BATCHES_MAX = 4  # handed to the loop and not yet taken; then the queue keeps the rest
-_BUFFERED_KIB = 16 * 1024
+_BUFFERED_KIB = 4 * 1024
 _LEADER_S = 1.0
 _REFRESH_S = 5.0  # how soon a new partition is found
 
