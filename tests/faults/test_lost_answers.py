@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
+from penstock.assure.history import Begin, Decide, Outcome, Send, Settle
 from penstock.assure.report import report_lines
-from penstock.assure.verdict import Result
-from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.assure.verdict import Result, Verdict, Violation
+from penstock.drills.broker_process import BROKER, BrokerProcess, free_port
 from penstock.drills.clients import Place, RecordingProducer, read_all
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.recorder import Recorder
@@ -19,6 +24,7 @@ from penstock.drills.topics import create_topic
 from penstock.wire.apis import ApiKey
 
 PLACE = Place("answers", 0)
+PLANT = Path(__file__).parent / "plants" / "late_end_accepted.py"
 Start = Callable[..., BrokerProcess]
 
 
@@ -70,3 +76,60 @@ def test_a_paused_broker_goes_on_where_it_stood(start_broker: Start, recorder: R
     assert verdict.result is Result.VALID, "\n".join(report_lines(verdict))
     assert verdict.tally.acked == verdict.tally.offsets_read == 1500
     assert producer.troubles == []
+
+
+@pytest.mark.timeout(180)
+def test_an_end_held_back_beyond_the_next_begin_ends_nothing(start_broker: Start, recorder: Recorder) -> None:
+    """A commit that arrives while its owner's next life is in another transaction is fenced."""
+    verdict = _commit_late(start_broker, recorder, BROKER)
+
+    assert verdict.result is Result.VALID, "\n".join(report_lines(verdict))
+    assert (verdict.tally.transactions, verdict.tally.aborted) == (2, 1)
+
+
+@pytest.mark.timeout(180)
+def test_a_broker_that_does_not_fence_a_late_end_is_convicted(start_broker: Start, recorder: Recorder) -> None:
+    """With the plant, the late commit ends the transaction that was meant to be aborted."""
+    verdict = _commit_late(start_broker, recorder, (sys.executable, str(PLANT)))
+
+    assert verdict.result is Result.INVALID
+    assert set(verdict.violations) == {Violation.ABORTED_READ}
+
+
+def _commit_late(start_broker: Start, recorder: Recorder, command: Sequence[str]) -> Verdict:
+    gate = free_port()
+    broker = start_broker(command=command, settings={"advertise": f"127.0.0.1:{gate}"})
+    with LossyProxy(broker.port, gate) as proxy:
+        address = f"127.0.0.1:{gate}"
+        create_topic(address, PLACE.topic)
+        first = _begin(address, recorder, "first")
+        proxy.hold(ApiKey.END_TXN, ApiKey.PRODUCE)
+        recorder.record(Decide("first", "first", commit=True))
+        with pytest.raises(KafkaException):
+            first.commit_transaction(3)
+        second = _begin(address, recorder, "second")
+        while not proxy.held_back:
+            second.poll(0.01)
+        # The late end has reached the broker by the time that two answers came after it.
+        second.list_topics(PLACE.topic, 60)
+        second.list_topics(PLACE.topic, 60)
+        with suppress(KafkaException):
+            second.abort_transaction(60)
+        read_all("final", address, recorder, [PLACE])
+        read_all("final-committed", address, recorder, [PLACE], isolation_level="read_committed")
+    return recorder.verdict()
+
+
+def _begin(address: str, recorder: Recorder, name: str) -> Producer:
+    """The next life of the owner `till`, with one record written in a transaction called like the life."""
+    owner = Producer({"bootstrap.servers": address, "transactional.id": "till", "client.id": "till", "log_level": 0})
+    owner.init_transactions(60)
+    recorder.record(Begin(name, name))
+    owner.begin_transaction()
+    recorder.record(Send(name, *PLACE, name, name, name))
+    faults: list[object] = []
+    owner.produce(PLACE.topic, name, partition=PLACE.partition, on_delivery=lambda error, _: faults.append(error))
+    owner.flush(60)
+    assert faults == [None]
+    recorder.record(Settle(name, *PLACE, name, Outcome.OK))
+    return owner

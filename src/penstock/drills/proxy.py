@@ -14,7 +14,7 @@ HOLD_MAX_S = 20.0
 
 
 class _Hold:
-    """One request kept back until its client, on another connection, asks for something else."""
+    """One request kept back until its client, on another connection, was answered something else."""
 
     def __init__(self, client_id: bytes, until_key: int) -> None:
         self.client_id = client_id
@@ -51,7 +51,7 @@ class LossyProxy:
         self._delay_s = seconds
 
     def hold(self, api_key: int, until_key: int) -> None:
-        """Keep the next request of that API back until its client has come again and sent one of the other."""
+        """Keep the next request of that API back until its client has come again and was answered the other."""
         with self._lock:
             self._hold_keys = (api_key, until_key)
 
@@ -98,22 +98,21 @@ class LossyProxy:
             self._count += 1
             number = self._count
             self._pairs[number] = (client, broker)
-        asked: dict[int, int] = {}
+        asked: dict[int, tuple[int, bytes]] = {}
         answers = threading.Thread(target=self._answers, args=(client, broker, asked), daemon=True)
         answers.start()
         threading.Thread(target=self._requests, args=(number, asked, answers), daemon=True).start()
 
-    def _requests(self, number: int, asked: dict[int, int], answers: threading.Thread) -> None:
+    def _requests(self, number: int, asked: dict[int, tuple[int, bytes]], answers: threading.Thread) -> None:
         client, broker = self._pairs[number]
         with contextlib.suppress(OSError, EOFError):
             while True:
                 frame = _frame(client)
                 key, _, correlation_id = struct.unpack_from(">hhi", frame, 4)
-                asked[correlation_id] = key
                 client_id = _client_id(frame)
+                asked[correlation_id] = (key, client_id)
                 self._wait(key, client_id)
                 broker.sendall(frame)
-                self._release(key, client_id)
         _end(client, broker)
         answers.join()
         with self._lock:
@@ -121,13 +120,14 @@ class LossyProxy:
         client.close()
         broker.close()
 
-    def _answers(self, client: socket.socket, broker: socket.socket, asked: dict[int, int]) -> None:
+    def _answers(self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
         with contextlib.suppress(OSError, EOFError):
             while True:
                 frame = _frame(broker)
-                key = asked.pop(struct.unpack_from(">i", frame, 4)[0], -1)
+                key, client_id = asked.pop(struct.unpack_from(">i", frame, 4)[0], (-1, b""))
                 if self._is_lost(key):
                     break
+                self._release(key, client_id)
                 if self._delay_s:
                     time.sleep(self._delay_s)
                 client.sendall(frame)

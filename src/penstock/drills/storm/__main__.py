@@ -17,6 +17,7 @@ from penstock.drills.storm.cast import FULL
 from penstock.drills.storm.picture import Sketch, draw
 from penstock.drills.storm.recording import join_histories
 from penstock.drills.storm.run import Outcome, histories_in, run_storm
+from penstock.sim.plants import PLANTS
 
 
 @click.command()
@@ -24,15 +25,16 @@ from penstock.drills.storm.run import Outcome, histories_in, run_storm
 @click.option("--seed", type=int, default=None, help="Repeats the same weather; by default another each time.")
 @click.option("--kafka", is_flag=True, help="Against Apache Kafka instead of our broker.")
 @click.option("--disk/--no-disk", default=True, help="Fill the disk and break syncs too, where this machine allows it.")
+@click.option("--plant", type=click.Choice(sorted(PLANTS)), help="Put a known bug into our broker first.")
 @click.option("--report", type=click.Path(path_type=Path), default=Path(".penstock/storm"), show_default=True,
               help="Where text, JSON and picture of the verdict go.")  # fmt: skip
-def command(minutes: float, seed: int | None, kafka: bool, disk: bool, report: Path) -> None:
+def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: str | None, report: Path) -> None:
     """Real clients on a broker that is killed, paused, cut off and starved; then the verdict on what they were told."""
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     folder = Path(tempfile.mkdtemp(prefix="penstock-storm-"))
     click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
-    outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk)
-    options = " ARGS=--kafka" if kafka else ""
+    outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk, plant=plant)
+    options = "".join([" ARGS=--kafka" if kafka else "", f" ARGS='--plant {plant}'" if plant else ""])
     repeat = f"make storm MINUTES={minutes:g} SEED={seed}{options}"
     write_report(outcome, folder, report, repeat)
     for line in lines_of(outcome):

@@ -68,6 +68,12 @@ class Player:
         """What its lives wrote, each why it ended."""
         return self._said.read_text(errors="replace").splitlines() if self._said.exists() else []
 
+    @property
+    def troubles(self) -> list[str]:
+        """What no client should ever have to say; owners are fenced when they come back late, producers never."""
+        is_writer = self.part.role == "writer"
+        return [line for line in self.said if line.startswith("trouble") or (is_writer and "fatal" in line)]
+
     def tend(self, now: float) -> None:
         """Notice that a life ended, and begin the next when it is time."""
         if self._process is not None:

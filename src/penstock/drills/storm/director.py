@@ -96,7 +96,7 @@ class Director:
             "shut-gate": self._shut_gate,
             "delay": self._delay,
             "swallow": lambda deed: self._proxy.swallow(int(deed.target), deed.number),
-            "hold-end": lambda _: self._proxy.hold(ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN),
+            "hold-end": lambda _: self._proxy.hold(ApiKey.END_TXN, ApiKey.PRODUCE),
             "fill-disk": self._fill_disk,
             "slow-syncs": lambda deed: self._break_syncs(f"delay_enter={deed.number}"),
             "failing-sync": lambda deed: self._break_syncs(f"error=EIO:when={deed.number}"),

@@ -56,9 +56,10 @@ def run_storm(
     *,
     kafka: bool = False,
     disk: bool = True,
+    plant: str | None = None,
     parts: Sequence[Part] = FULL,
 ) -> Outcome:
-    """Storm for so long, then calm, then the verdict; everything is recorded below `folder`."""
+    """Storm for so long, then calm, then the verdict; `plant` puts a bug of the simulator into our broker."""
     gate = free_port()
     address = f"127.0.0.1:{gate}"
     histories = folder / "history"
@@ -66,7 +67,7 @@ def run_storm(
     with ExitStack() as stack:
         mounted = stack.enter_context(FragileDisk(folder, DISK_BYTES)) if disk and not kafka and can_mount() else None
         data = folder if mounted is None else mounted.root
-        stage: Stage = KafkaStage(data, gate) if kafka else PenstockStage(data / "data", folder, gate)
+        stage: Stage = KafkaStage(data, gate) if kafka else PenstockStage(data / "data", folder, gate, plant)
         stage.start()
         stack.callback(stage.kill)
         proxy = stack.enter_context(LossyProxy(stage.port, gate))
@@ -89,7 +90,7 @@ def run_storm(
         troubles = settle(cast, address, auditor, recorder, tell)
         troubles += stage.finish()
     players = cast.players.values()
-    troubles += [line for player in players for line in player.said if "trouble" in line or "fatal" in line]
+    troubles += [trouble for player in players for trouble in player.troubles]
     verdict = check(event for _, event in join_histories(histories_in(folder)))
     gave_up = {player.part.name: player.gave_up for player in players if player.gave_up}
     numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)

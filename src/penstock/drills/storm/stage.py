@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.drills.broker_process import BROKER, BrokerProcess, free_port
 from penstock.drills.storm.face import HEARTBEAT_MS, SESSION_MS
 from penstock.jvm.kafka import KafkaNode
 
+_PLANTED = """
+import sys
+from penstock.cli.main import main
+from penstock.sim.plants import PLANTS
+with PLANTS[sys.argv.pop(1)].planted():
+    sys.exit(main())
+"""
 STRACE = ("-f", "-o", os.devnull, "--seccomp-bpf", "-e", "trace=fdatasync", "-e")
+
+
+def planted(plant: str) -> tuple[str, ...]:
+    """How to start a broker with this bug."""
+    return (sys.executable, "-c", _PLANTED, plant, "broker")
 
 
 class Stage(Protocol):
@@ -42,13 +55,14 @@ class PenstockStage:
 
     name = "penstock"
 
-    def __init__(self, data: Path, folder: Path, gate: int) -> None:
+    def __init__(self, data: Path, folder: Path, gate: int, plant: str | None = None) -> None:
+        command = BROKER if plant is None else planted(plant)
         settings = {
             "advertise": f"127.0.0.1:{gate}",
             "consumer_session_ms": SESSION_MS,
             "consumer_heartbeat_ms": HEARTBEAT_MS,
         }
-        self._broker = BrokerProcess(data, folder, settings=settings)
+        self._broker = BrokerProcess(data, folder, command=command, settings=settings)
         self._strace = shutil.which("strace")
         self.port = self._broker.port = free_port()
 
