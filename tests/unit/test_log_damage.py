@@ -229,13 +229,15 @@ def test_records_without_a_time_are_kept_until_the_next_ones_expire() -> None:
 
 
 @pytest.mark.parametrize("mood", list(Mood))
-def test_a_power_cut_right_after_the_first_records_leaves_no_damage(mood: Mood) -> None:
+@pytest.mark.parametrize("starts", [1, 2])
+def test_a_power_cut_right_after_the_first_records_leaves_no_damage(mood: Mood, starts: int) -> None:
     """Even before any durable point was synced on its own, a torn tail is told from damage."""
     config = TopicConfig(segment_bytes=500)
     for seed in range(30):
         disk = new_disk()
         disk.chance.seed(seed)
-        log = opened(disk, config)
+        for _ in range(starts):  # all but the last were killed
+            log = opened(disk, config)
         put(log, batch([b"a" * 200]))
         for _ in range(6):
             stage(log, batch([b"b" * 200]))

@@ -311,14 +311,14 @@ class Log:
         self.next_offset = point.offset
         self.written = self.durable = point
         self._show(point)
-        if witness is None or (witness.offset, witness.segment) != (point.offset, point.segment.base_offset):
-            # What recovery found can be seen from now on and must not pass for a torn tail after the next kill. Durable
-            # with the first group: without a witness a torn tail looks like damage, and with one from before a gap that
-            # recovery left, what stands behind the gap looks like a torn tail.
-            with suppress(OSError):
+        # What recovery found can be seen from now on and must not pass for a torn tail after the next kill. Durable
+        # with the first group, also what a killed broker left in memory only: without a witness a torn tail looks like
+        # damage, and with one from before a gap that recovery left, what stands behind the gap like a torn tail.
+        with suppress(OSError):
+            if witness is None or (witness.offset, witness.segment) != (point.offset, point.segment.base_offset):
                 self._write_witness(self._witness.reserved)
-                self._dirty.append(self.witness_file)
-                self.witness_dirty = False
+            self._dirty.append(self.witness_file)
+            self.witness_dirty = False
 
     def _write_witness(self, reserved: int) -> None:
         durable = self.durable
