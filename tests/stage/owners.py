@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.broker.partition import Partition
+from penstock.broker.transactions.changes import State
 from penstock.records.batch import TRANSACTIONAL
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from penstock.wire.messages.add_partitions_to_txn import (
@@ -21,6 +23,7 @@ from penstock.wire.messages.txn_offset_commit import (
 )
 from stage.batches import batch
 from stage.nodes import Stage, ack_of
+from stage.transactions import committed_values
 
 TIMEOUT_MS = 60_000
 
@@ -105,3 +108,21 @@ def position(stage: Stage, group: str = "g", topic: str = "rain", *, stable: boo
     answer: Any = stage.ask(OffsetFetchRequest(groups=[asked], require_stable=stable), 9)
     (found,) = answer.groups[0].topics[0].partitions
     return found.committed_offset, found.error_code
+
+
+def seen(stage: Stage, partition: int = 0, topic: str = "rain") -> list[bytes]:
+    """What a reader of committed records sees."""
+    found = stage.node.partition(stage.node.catalog.topics[topic], partition, stage.now_ms)
+    assert isinstance(found, Partition)
+    return committed_values(found.log)
+
+
+def state(stage: Stage, name: str = "till") -> State:
+    found = stage.node.transactions.table.get(name)
+    assert found is not None
+    return found.state
+
+
+def restarted(stage: Stage) -> Stage:
+    """The same disk under a new node, after kill -9."""
+    return Stage(stage.disk)
