@@ -10,8 +10,7 @@ from penstock.broker.groups.consumer import held
 from penstock.broker.groups.parts import Part
 from penstock.broker.groups.table import GroupTable
 from penstock.log.layout import GROUPS_FOLDER
-from penstock.records.record import decode_records
-from penstock.sim.image import raw_batch
+from penstock.sim.journals import unlike_replay
 from penstock.sim.ledger import Place
 from penstock.sim.network import Asked
 from penstock.wire.message import Message
@@ -27,25 +26,17 @@ JOIN_WAIT_MS = 10_000  # the longest rebalance timeout of any member, twice, and
 
 def groups_equal_replay(world: World) -> str | None:
     """What the node knows of groups is what the durable group log says, no more and no less."""
-    node = world.node
-    if node is None or node.groups.journal.partition.log.stopped is not None:
+    if world.node is None:
         return None
-    log = node.groups.journal.partition.log
-    end = log.visible.offset
-    if world.imager.durable_end(GROUPS_FOLDER) < end:
-        return f"the group log shows offset {end}, durable is {world.imager.durable_end(GROUPS_FOLDER)}"
-    durable = world.imager.durable(GROUPS_FOLDER)
-    known = world.remembered.get("groups")
-    if known is None or known[0] is not durable or known[1] != end or known[2] != log.start_offset:
+    coordinator = world.node.groups
+
+    def rebuild(values: list[bytes]) -> object:
         rebuilt = GroupTable()
-        for base in sorted(durable):
-            if log.start_offset <= base < end:
-                for record in decode_records(raw_batch(durable[base])):
-                    rebuilt.replay_(decode_change(record.value or b""))
-        known = world.remembered["groups"] = (durable, end, log.start_offset, _facts(rebuilt))
-    if _facts(node.groups.table) != known[3]:
-        return f"what is known of groups is not what their log says up to offset {end}"
-    return None
+        for value in values:
+            rebuilt.replay_(decode_change(value))
+        return _facts(rebuilt)
+
+    return unlike_replay(world, GROUPS_FOLDER, coordinator.journal.partition.log, rebuild, _facts(coordinator.table))
 
 
 def _facts(table: GroupTable) -> object:

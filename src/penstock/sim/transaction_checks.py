@@ -13,6 +13,7 @@ from penstock.records.record import decode_records
 from penstock.sim.committed_reader import CommittedReader, committed_values
 from penstock.sim.deeds import Deed, Fate, group_of
 from penstock.sim.image import Batches, raw_batch
+from penstock.sim.journals import unlike_replay
 from penstock.sim.network import Asked
 from penstock.wire.message import Message
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -28,25 +29,18 @@ COMMITTED = 1
 
 def transactions_equal_replay(world: World) -> str | None:
     """What the coordinator believes is what the durable transaction log says, no more and no less."""
-    node = world.node
-    if node is None or node.transactions.journal.partition.log.stopped is not None:
+    if world.node is None:
         return None
-    log = node.transactions.journal.partition.log
-    end = log.visible.offset
-    if world.imager.durable_end(TRANSACTIONS_FOLDER) < end:
-        return f"the transaction log shows offset {end}, durable is {world.imager.durable_end(TRANSACTIONS_FOLDER)}"
-    durable = world.imager.durable(TRANSACTIONS_FOLDER)
-    known = world.remembered.get("transactions")
-    if known is None or known[0] is not durable or known[1] != end or known[2] != log.start_offset:
+    coordinator = world.node.transactions
+
+    def rebuild(values: list[bytes]) -> object:
         rebuilt = TransactionTable()
-        for base in sorted(durable):
-            if log.start_offset <= base < end:
-                for record in decode_records(raw_batch(durable[base])):
-                    rebuilt.replay_(decode_change(record.value or b""))
-        known = world.remembered["transactions"] = (durable, end, log.start_offset, dict(rebuilt.transactions))
-    if node.transactions.table.transactions != known[3]:
-        return f"what is known of transactions is not what their log says up to offset {end}"
-    return None
+        for value in values:
+            rebuilt.replay_(decode_change(value))
+        return dict(rebuilt.transactions)
+
+    log = coordinator.journal.partition.log
+    return unlike_replay(world, TRANSACTIONS_FOLDER, log, rebuild, coordinator.table.transactions)
 
 
 def stable_end_is_sound(world: World) -> str | None:
