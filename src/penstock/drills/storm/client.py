@@ -19,7 +19,7 @@ from penstock.drills.clients import Place
 from penstock.drills.storm.administrator import Administrator
 from penstock.drills.storm.face import face_of
 from penstock.drills.storm.recording import StampedRecorder
-from penstock.drills.storm.roles import RECORDS, Copier, Follower, Member, Owner, Restart, Task, Writer
+from penstock.drills.storm.roles import RECORDS, Copier, Follower, Freeze, Member, Owner, Restart, Task, Writer
 from penstock.lifeline import die_with_parent
 
 CLASSIC, NEWER, COPYING = "classic", "newer", "copying"
@@ -86,12 +86,14 @@ def main(role: str, kind: str, name: str, life: str, address: str, folder: str, 
         stopping.append(number)
 
     signal.signal(signal.SIGTERM, stop)
+    freeze = Freeze()
+    signal.signal(signal.SIGUSR1, lambda _, __: freeze.ask())
     patience = Patience(f"{name}.{life}")
     recorder = StampedRecorder(Path(folder) / f"{name}.{life}.jsonl")
     chance = random.Random(f"{seed}/{name}/{life}")
     try:
         with patience.of(TURN_S_MAX):
-            player = role_of(role, Task(face_of(kind), address, name, int(life), chance, recorder))
+            player = role_of(role, Task(face_of(kind), address, name, int(life), chance, recorder, freeze))
         while not stopping:
             with patience.of(TURN_S_MAX):
                 player.turn()

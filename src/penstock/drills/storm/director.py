@@ -90,6 +90,7 @@ class Director:
             "pause-broker": self._pause_broker,
             "kill-client": self._kill_client,
             "freeze-client": self._freeze_client,
+            "freeze-at-commit": self._freeze_at_commit,
             "leave": self._leave,
             "cut": lambda _: self._proxy.cut(),
             "cut-some": lambda _: self._proxy.cut(0.4),
@@ -110,7 +111,12 @@ class Director:
 
     def _restart(self) -> None:
         began = time.monotonic()
-        self._stage.start()
+        try:
+            self._stage.start()
+        except PenstockError:
+            # A start whose own syncs fail is refused, as it must be.
+            if not self._may_end:
+                raise
         self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - began)
 
     def _kill_broker(self, _: Deed) -> None:
@@ -119,11 +125,7 @@ class Director:
 
     def _pause_broker(self, _: Deed) -> Callable[[], None]:
         self._stage.pause()
-        return self._wake_broker
-
-    def _wake_broker(self) -> None:
-        if self._stage.is_running:
-            self._stage.wake()
+        return self._stage.wake
 
     def _kill_client(self, deed: Deed) -> None:
         player = self._cast.players[deed.target]
@@ -133,6 +135,11 @@ class Director:
     def _freeze_client(self, deed: Deed) -> Callable[[], None]:
         player = self._cast.players[deed.target]
         player.signal(signal.SIGSTOP)
+        return lambda: player.signal(signal.SIGCONT)
+
+    def _freeze_at_commit(self, deed: Deed) -> Callable[[], None]:
+        player = self._cast.players[deed.target]
+        player.signal(signal.SIGUSR1)
         return lambda: player.signal(signal.SIGCONT)
 
     def _leave(self, deed: Deed) -> None:
@@ -174,7 +181,7 @@ class Director:
         def mend() -> None:
             stage.break_syncs(None)
             stage.kill()
-            self._restart()
             self._may_end = False
+            self._restart()
 
         return mend

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,11 +28,28 @@ from penstock.drills.storm.recording import StampedRecorder
 RECORDS, COPIES, QUICK = "records", "copies", "quick"
 RECORDS_PARTITIONS, COPIES_PARTITIONS = 4, 2
 POLL_S = 0.2
+FREEZE_WITHIN_S = 3.0
 FLUSH_S = 60.0
 RECORDS_PLACES = [Place(RECORDS, number) for number in range(RECORDS_PARTITIONS)]
 COPIES_PLACES = [Place(COPIES, number) for number in range(COPIES_PARTITIONS)]
 # Acknowledged before it is on disk, which survives kill -9; only producers without transactions write here.
 QUICK_PLACE = Place(QUICK, 0)
+
+
+class Freeze:
+    """SIGUSR1 asks a client to stand still right before it next commits: the moment that hurts most."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def ask(self) -> None:
+        self._until = time.monotonic() + FREEZE_WITHIN_S
+
+    def before_commit(self) -> None:
+        """Stand still if that was asked for a moment ago; whoever asked wakes it, later than that."""
+        if time.monotonic() < self._until:
+            self._until = 0.0
+            os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Task(NamedTuple):
@@ -41,6 +61,7 @@ class Task(NamedTuple):
     life: int
     chance: random.Random
     recorder: StampedRecorder
+    freeze: Freeze
 
     @property
     def process(self) -> str:
@@ -102,6 +123,7 @@ class Owner:
 
 def end_transaction(task: Task, client: Writing, name: str, *, commit: bool) -> None:
     """Ask for the end and record the answer; what is raised leaves it unknown."""
+    task.freeze.before_commit()
     task.recorder.record(Decide(task.process, name, commit))
     if commit:
         client.commit()
@@ -157,6 +179,7 @@ class Member:
             return
         positions = {place: records[-1][0] + 1 for place, records in found.items()}
         task.recorder.record(*(Commit(task.process, self._group, *place, to) for place, to in positions.items()))
+        task.freeze.before_commit()
         try:
             self._client.commit(positions)
             outcome = Outcome.OK

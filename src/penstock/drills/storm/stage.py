@@ -12,6 +12,7 @@ from typing import Protocol
 
 from penstock.drills.broker_process import BROKER, BrokerProcess, free_port
 from penstock.drills.storm.face import HEARTBEAT_MS, SESSION_MS
+from penstock.errors import PenstockError
 from penstock.jvm.kafka import KafkaNode
 
 _PLANTED = """
@@ -21,6 +22,8 @@ from penstock.sim.plants import PLANTS
 with PLANTS[sys.argv.pop(1)].planted():
     sys.exit(main())
 """
+# One that ended meanwhile cannot be paused or woken; that it ended is seen elsewhere.
+_GONE = (PenstockError, OSError, IndexError)
 STRACE = ("-f", "-o", os.devnull, "--seccomp-bpf", "-e", "trace=fdatasync", "-e")
 
 
@@ -88,10 +91,12 @@ class PenstockStage:
         self._broker.kill()
 
     def pause(self) -> None:
-        self._broker.pause()
+        with suppress(*_GONE):
+            self._broker.pause()
 
     def wake(self) -> None:
-        self._broker.wake()
+        with suppress(*_GONE):
+            self._broker.wake()
 
     def finish(self) -> list[str]:
         status = self._broker.stop()
@@ -133,10 +138,11 @@ class KafkaStage:
             self._node.kill()
 
     def pause(self) -> None:
-        os.kill(self._node.pid, signal.SIGSTOP)
+        with suppress(*_GONE):
+            os.kill(self._node.pid, signal.SIGSTOP)
 
     def wake(self) -> None:
-        with suppress(ProcessLookupError):
+        with suppress(*_GONE):
             os.kill(self._node.pid, signal.SIGCONT)
 
     def finish(self) -> list[str]:

@@ -16,9 +16,11 @@ LOSABLE = (
     ApiKey.SYNC_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.FETCH, ApiKey.CREATE_TOPICS,
 )  # fmt: skip
 KINDS = {
-    "kill-broker": 5, "pause-broker": 2, "kill-client": 5, "freeze-client": 4, "leave": 3,
+    "kill-broker": 5, "pause-broker": 2, "kill-client": 5, "freeze-client": 3, "freeze-at-commit": 4,
+    "leave": 3,
     "cut": 2, "cut-some": 2, "shut-gate": 1, "delay": 2, "swallow": 6, "hold-end": 4,
 }  # fmt: skip
+NEVER_COMMIT = ("writer", "follower", "administrator")
 DISK_KINDS = {"fill-disk": 2}
 SYNC_KINDS = {"slow-syncs": 2, "failing-sync": 2}
 
@@ -39,6 +41,7 @@ class Weather:
     def __init__(self, seed: int, players: Sequence[str], *, disk: bool, syncs: bool) -> None:
         self._chance = random.Random(f"weather/{seed}")
         self._players = list(players)
+        self._committing = [name for name in players if not name.startswith(NEVER_COMMIT)]
         self._kinds = KINDS | (DISK_KINDS if disk else {}) | (SYNC_KINDS if syncs else {})
         others = [kind for kind in self._kinds if kind != "kill-broker"]
         self._first = ["kill-broker", *self._chance.sample(others, len(others))]
@@ -58,6 +61,8 @@ class Weather:
                 return Deed(kind, wait_s, short, player)
             case "freeze-client":
                 return Deed(kind, wait_s, long, player)
+            case "freeze-at-commit":
+                return Deed(kind, wait_s, 8 + long / 2, chance.choice(self._committing))
             case "shut-gate" | "fill-disk":
                 return Deed(kind, wait_s, short)
             case "delay":
