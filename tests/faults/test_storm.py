@@ -1,4 +1,4 @@
-"""Real clients of three kinds on a broker that everything happens to: what they were told holds."""
+"""Real clients of three kinds on a broker that everything happens to: what they were told holds, or is convicted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from penstock.assure.report import report_lines
+from penstock.assure.verdict import Result, Violation
+from penstock.drills.storm.cast import FULL
 from penstock.drills.storm.run import run_storm
 
-SECONDS = 30
+SECONDS = 25
 
 
 @pytest.mark.timeout(420)
@@ -28,3 +30,14 @@ def test_a_storm_breaks_no_promise(tmp_path: Path) -> None:
     assert outcome.verdict.tally.acked > 100, repeat
     assert outcome.verdict.tally.committed > 0, repeat
     assert outcome.verdict.tally.positions > 0, repeat
+
+
+@pytest.mark.timeout(300)
+def test_a_storm_convicts_a_broker_that_hides_aborts(tmp_path: Path) -> None:
+    """With the plant, readers of committed records are not told what was aborted; the verdict says so."""
+    parts = [part for part in FULL if part.name in ("writer-c", "owner-c", "owner-k")]
+
+    outcome = run_storm(tmp_path, 1, 8, lambda _: None, disk=False, plant="aborted-not-told", parts=parts)
+
+    assert outcome.verdict.result is Result.INVALID
+    assert Violation.ABORTED_READ in outcome.verdict.violations

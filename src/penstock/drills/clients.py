@@ -191,7 +191,8 @@ def read_all(name: str, address: str, recorder: Recording, places: list[Place], 
         ends = {place: _end_of(reader.client, place) for place in places}
         deadline = time.monotonic() + READ_WITHIN_S
         while any(_position(reader, place) < end for place, end in ends.items()):
-            reader.poll(0.2)
+            if reader.poll(0.2):
+                deadline = time.monotonic() + READ_WITHIN_S
             if time.monotonic() > deadline:
                 raise PenstockError(f"the final read stalled at {reader.positions} of {ends}: {reader.troubles}")
         for place, end in ends.items():

@@ -13,11 +13,17 @@ import click
 import msgspec
 
 from penstock.assure.report import report_data, report_lines
+from penstock.assure.verdict import Result
 from penstock.drills.storm.cast import FULL
 from penstock.drills.storm.picture import Sketch, draw
 from penstock.drills.storm.recording import join_histories
 from penstock.drills.storm.run import Outcome, histories_in, run_storm
+from penstock.errors import PenstockError
 from penstock.sim.plants import PLANTS
+
+FAILED = 1
+# As `penstock` says it: 3 a promise was broken, 4 not known whether it was kept.
+STATUS = {Result.VALID: 0, Result.INVALID: 3, Result.UNKNOWN: 4}
 
 
 @click.command()
@@ -33,9 +39,15 @@ def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: st
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     folder = Path(tempfile.mkdtemp(prefix="penstock-storm-"))
     click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
-    outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk, plant=plant)
     options = "".join([" ARGS=--kafka" if kafka else "", f" ARGS='--plant {plant}'" if plant else ""])
     repeat = f"make storm MINUTES={minutes:g} SEED={seed}{options}"
+    try:
+        outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk, plant=plant)
+    except PenstockError as broken:
+        click.echo(
+            f"the storm could not be played to its end: {broken}\nall there is, is in {folder}\nrepeat: {repeat}"
+        )
+        sys.exit(FAILED)
     write_report(outcome, folder, report, repeat)
     for line in lines_of(outcome):
         click.echo(line)
@@ -45,7 +57,7 @@ def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: st
     else:
         click.echo(f"history, data and log are in {folder}")
     click.echo(f"repeat: {repeat}")
-    sys.exit(0 if outcome.is_good else 1)
+    sys.exit(STATUS[outcome.verdict.result] or (FAILED if outcome.troubles else 0))
 
 
 def lines_of(outcome: Outcome) -> list[str]:

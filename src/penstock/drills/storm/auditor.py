@@ -24,6 +24,7 @@ class Auditor:
         self._groups = groups
         # An AdminClient of librdkafka 2.16.0 aborts its process when a coordinator goes away under this question.
         self._clients: dict[str, Any] = {group: _consumer(address, group) for group in groups}
+        self._lock = threading.Lock()
         self._is_stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
 
@@ -41,6 +42,11 @@ class Auditor:
 
     def ask(self, group: str) -> dict[Place, int | None]:
         """The positions of a group, as they were recorded; none if nobody answered."""
+        # One question at a time: an answer belongs to the last one.
+        with self._lock:
+            return self._ask(group)
+
+    def _ask(self, group: str) -> dict[Place, int | None]:
         asked = [TopicPartition(*place) for place in self._groups[group]]
         self._recorder.record(Ask(NAME, group))
         try:

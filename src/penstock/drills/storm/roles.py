@@ -103,6 +103,14 @@ class Owner:
         self._client = task.face.write(task.address, task.name, task.settled, task.name)
 
     def turn(self) -> None:
+        self._transact(commit=self._task.chance.random() < 0.8)
+        self._client.turn(self._task.chance.uniform(0.02, 0.3))
+
+    def finish(self) -> None:
+        """The last one is aborted: every storm has one such."""
+        self._transact(commit=False)
+
+    def _transact(self, *, commit: bool) -> None:
         task, client = self._task, self._client
         name = f"{task.process}-{self._begun}"
         self._begun += 1
@@ -114,11 +122,7 @@ class Owner:
             task.recorder.record(Send(task.process, *place, value, task.process, name))
             client.send(place, value)
         client.flush(FLUSH_S)
-        end_transaction(task, client, name, commit=task.chance.random() < 0.8)
-        client.turn(task.chance.uniform(0.02, 0.3))
-
-    def finish(self) -> None:
-        """Nothing is open between two turns."""
+        end_transaction(task, client, name, commit=commit)
 
 
 def end_transaction(task: Task, client: Writing, name: str, *, commit: bool) -> None:
