@@ -191,6 +191,10 @@ class AnalyzeConfig:
     )
     restarts_max: int = setting(5, "failures of one query within restart_window_ms before it is parked", at_least=1)
     restart_window_ms: int = setting(600 * SECOND_MS, "failures longer ago are forgotten", at_least=1000)
+    dead_letters_every_ms: int = setting(
+        60 * SECOND_MS, "how often dead letters are looked for: each look delays real-time results for a moment",
+        at_least=100,
+    )  # fmt: skip
     ui: bool = setting(True, "Spark's own pages, on a free port of loopback")
     spark: Mapping[str, str] = setting({}, "any setting of Spark, by its own name")
 

@@ -29,7 +29,8 @@ COUNT = 100
 
 @pytest.fixture(scope="module")
 def fraud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppProcess]:
-    with AppProcess(APP, tmp_path_factory.mktemp("fraud")) as running:
+    often = {"PENSTOCK_ANALYZE_DEAD_LETTERS_EVERY_MS": "1000"}
+    with AppProcess(APP, tmp_path_factory.mktemp("fraud"), environ=often) as running:
         yield running
 
 

@@ -15,8 +15,6 @@ from penstock.plan import TopicPlan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-EVERY_MS = 2_000
-EVENTS_MAX_BATCH = 100_000  # nobody waits for them: a query that catches up has the machine
 _FLUSH_S = 60.0
 _FALLBACK = "Spark could not read it by the schema"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.building import Built, build_query
-from penstock.analyze.dead_letters import EVENTS_MAX_BATCH, EVERY_MS, DeadLetters
+from penstock.analyze.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
@@ -57,12 +57,12 @@ class Jobs:
     def of_dead_letters(self, topic: TopicPlan) -> Job:
         """The dead letters of a topic."""
         letters = DeadLetters(topic, self._spec.queue)
+        every_ms = self._spec.analyze.dead_letters_every_ms
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
-            events_max = min(EVENTS_MAX_BATCH, self._spec.analyze.batch_events_max)
-            frame = letters.frame(self._spark, source_options(choice, False, events_max))
+            frame = letters.frame(self._spark, source_options(choice, False, self._spec.analyze.batch_events_max))
             writer = _writer(frame, letters.name, checkpoint).foreachBatch(letters.write)
-            started: StreamingQuery = writer.trigger(processingTime=f"{EVERY_MS} milliseconds").start()
+            started: StreamingQuery = writer.trigger(processingTime=f"{every_ms} milliseconds").start()
             return started
 
         return Job(letters.name, (topic.name,), letters.name, begin)

@@ -33,7 +33,7 @@ class Analyze:
         self._spec = data / "run" / "spec.json"
         kind = kind or Queue()
         file = str(APPS / app)
-        config = AnalyzeConfig(**{"ui": False, **settings})
+        config = AnalyzeConfig(**{"ui": False, "dead_letters_every_ms": 1_000, **settings})
         write_spec(
             RunSpec(app=file, data=str(data), queue=queue, kind=kind, edge=EdgeConfig(), analyze=config), self._spec
         )
