@@ -40,6 +40,8 @@ class _Loop:
 
 
 class AioWriting:
+    """A producer, as `Writing` says."""
+
     def __init__(self, address: str, name: str, on_settle: OnSettle, owner: str | None) -> None:
         self._on_settle = on_settle
         self._loop = _Loop()
@@ -94,6 +96,8 @@ class AioWriting:
 
 
 class AioReading:
+    """A consumer, as `Reading` says."""
+
     def __init__(self, address: str, name: str, group: str, committed: bool) -> None:
         self.group = group
         self._loop = _Loop()

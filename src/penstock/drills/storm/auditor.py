@@ -61,16 +61,15 @@ class Auditor:
         self._recorder.record(*(Position(NAME, group, *place, offset) for place, offset in told.items()))
         return told
 
-    def behind(self, targets: dict[Place, int]) -> list[str]:
-        """The groups that have not reached these positions."""
-        late = []
+    def behind(self, targets: dict[Place, int]) -> dict[tuple[str, Place], int]:
+        """By how much groups have not reached these positions yet, where they have not."""
+        late: dict[tuple[str, Place], int] = {}
         for group, places in self._groups.items():
             told = self.ask(group)
-            late += [
-                f"{group} at {told.get(place)} of {place.topic}/{place.partition}, which ends at {targets[place]}"
-                for place in places
-                if (told.get(place) or 0) < targets[place]
-            ]
+            for place in places:
+                missing = targets[place] - (told.get(place) or 0)
+                if missing > 0:
+                    late[group, place] = missing
         return late
 
 

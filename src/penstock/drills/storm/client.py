@@ -50,9 +50,12 @@ class Patience:
 
 
 class Role(Protocol):
+    """What a client does again and again, until it is told to stop."""
+
     def turn(self) -> None: ...
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """Bring to an end what is under way."""
 
 
 def role_of(role: str, task: Task) -> Role:

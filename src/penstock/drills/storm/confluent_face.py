@@ -30,6 +30,8 @@ POLLED_MAX = 200
 
 
 class ConfluentWriting:
+    """A producer, as `Writing` says."""
+
     def __init__(self, address: str, name: str, on_settle: OnSettle, owner: str | None) -> None:
         self._on_settle = on_settle
         settings: dict[str, Any] = {
@@ -93,6 +95,8 @@ class ConfluentWriting:
 
 
 class ConfluentReading:
+    """A consumer, as `Reading` says."""
+
     def __init__(self, address: str, name: str, group: str, committed: bool, newer: bool) -> None:
         self.group = group
         settings: dict[str, Any] = {

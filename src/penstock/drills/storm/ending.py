@@ -16,7 +16,7 @@ from penstock.drills.storm.recording import StampedRecorder
 from penstock.drills.storm.roles import COPIES_PLACES, QUICK_PLACE, RECORDS_PLACES
 from penstock.errors import PenstockError
 
-CATCH_UP_S = 180.0
+CATCH_UP_S = 120.0
 INIT_S = 60.0
 
 
@@ -32,8 +32,8 @@ def settle(
     cast.dismiss("classic", "newer", "copier", "follower")
     _end_transactions(cast, address, "copier")
     auditor.stop()
-    for late in auditor.behind(targets):
-        tell(f"behind: {late}")
+    for (group, place), missing in auditor.behind(targets).items():
+        tell(f"{group} is {missing} records behind in {place.topic}/{place.partition}")
     places = [*RECORDS_PLACES, *COPIES_PLACES, QUICK_PLACE]
     read_all("final", address, recorder, places)
     read_all("final-committed", address, recorder, places, isolation_level="read_committed")
@@ -72,10 +72,14 @@ def _close(address: str, recorder: StampedRecorder) -> dict[Place, int]:
 
 
 def _catch_up(cast: Cast, auditor: Auditor, targets: dict[Place, int]) -> list[str]:
-    deadline = time.monotonic() + CATCH_UP_S
+    """As long as the groups come nearer to the end."""
+    least, deadline = None, time.monotonic() + CATCH_UP_S
     while late := auditor.behind(targets):
+        missing = sum(late.values())
+        if least is None or missing < least:
+            least, deadline = missing, time.monotonic() + CATCH_UP_S
         if time.monotonic() > deadline:
-            return [f"after {CATCH_UP_S:.0f} s of calm a group is behind: {one}" for one in late]
+            return [f"{CATCH_UP_S:.0f} s of calm brought group {group} no further" for group, _ in late]
         cast.tend()
         time.sleep(0.2)
     return []

@@ -31,6 +31,8 @@ PATIENT = {"reconnect_backoff_ms": BACKOFF_MS, "reconnect_backoff_max_ms": 200, 
 
 
 class KafkaPythonWriting:
+    """A producer, as `Writing` says."""
+
     def __init__(self, address: str, name: str, on_settle: OnSettle, owner: str | None) -> None:
         self._on_settle = on_settle
         settings: dict[str, Any] = {"transactional_id": owner, "transaction_timeout_ms": TRANSACTION_MS}
@@ -89,6 +91,8 @@ class KafkaPythonWriting:
 
 
 class KafkaPythonReading:
+    """A consumer, as `Reading` says."""
+
     def __init__(self, address: str, name: str, group: str, committed: bool) -> None:
         self.group = group
         self.client: Any = kafka.KafkaConsumer(
