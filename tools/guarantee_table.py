@@ -22,7 +22,18 @@ ABOUT = {
     "loss": ("penstock.durability", "flush.messages", "flush.ms"),
     "history": ("retention.ms",),
     "outage": ("replication.factor", "min.insync.replicas", "commit.every"),
-    "delivery": ("acks", "retries", "enable.idempotence", "overload", "start.from", "sink", "resume", "dedup"),
+    "delivery": (
+        "acks",
+        "retries",
+        "enable.idempotence",
+        "overload",
+        "sent.again",
+        "mode",
+        "start.from",
+        "sink",
+        "resume",
+        "dedup",
+    ),
 }
 QUEUES = {"Penstock's broker": Queue(), "a Kafka cluster of three": Queue("kafka", 3)}
 

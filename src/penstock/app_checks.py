@@ -13,7 +13,7 @@ import msgspec
 from penstock.app import App, Query, Topic
 from penstock.config import hint
 from penstock.event import DEAD_SUFFIX
-from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
+from penstock.guarantee import Guarantee, Queue, duration_ms, refusals, weakest
 from penstock.schema import SchemaError, parse_schema
 
 MODES = ("auto", "realtime", "microbatch")
@@ -41,6 +41,23 @@ def stream_names(sql: str) -> list[str]:
     return [name.strip("`") for name in STREAM.findall(SQL_ASIDE.sub(" ", sql))]
 
 
+def promises(app: App) -> dict[str, Guarantee]:
+    """The guarantee of every topic: its own; else, if a query writes it, the weakest of what that reads."""
+    found = {topic.name: topic.guarantee for topic in app.topics if topic.guarantee is not None}
+    writer = {query.writes: with_reads(query) for query in app.queries}
+
+    def promise(name: str, behind: tuple[str, ...]) -> Guarantee:
+        if name not in found:
+            reads = writer[name].reads if name in writer and name not in behind else ()  # a cycle is told by itself
+            before = [promise(read, (*behind, name)) for read in reads]
+            found[name] = weakest(*before) if before else Guarantee()
+        return found[name]
+
+    for name in [*(topic.name for topic in app.topics), *writer]:
+        promise(name, ())
+    return found
+
+
 def app_faults(app: App, queue: Queue) -> Iterator[str]:
     """Why this app cannot run on this queue."""
     yield from _name_faults(app)
@@ -50,6 +67,7 @@ def app_faults(app: App, queue: Queue) -> Iterator[str]:
         yield from (f"query {query.name}: {fault}" for fault in _query_faults(query, app))
     yield from _flow_faults(app)
     yield from _door_faults(app)
+    yield from _once_faults(app)
 
 
 def _name_faults(app: App) -> Iterator[str]:
@@ -119,6 +137,25 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
             yield f"reads {name}, which has no schema: declare it with app.topic({name!r}, schema=…)"
     if query.function is not None:
         yield from _signature_faults(query.function, len(reads))
+
+
+def _once_faults(app: App) -> Iterator[str]:
+    """What cannot be had exactly once."""
+    once = {name for name, guarantee in promises(app).items() if guarantee.delivery == "exactly-once"}
+    for query in app.queries:
+        if query.writes in once and query.mode == "realtime":
+            yield (
+                f"query {query.name}: mode='realtime' writes each result as it comes, and {query.writes} promises "
+                "exactly-once, which commits whole batches: say mode='microbatch', or give "
+                f"{query.writes} a guarantee with delivery='at-least-once'"
+            )
+    for delivery in app.deliveries:
+        if delivery.topic in once and delivery.slow_client in SLOW_CLIENTS[1:]:
+            yield (
+                f"delivery {delivery.at}: slow_client={delivery.slow_client!r} leaves messages out, and "
+                f"{delivery.topic} promises exactly-once: say slow_client='disconnect', by which a client comes back "
+                "and gets what it missed"
+            )
 
 
 def _signature_faults(function: Callable[..., Any], reads: int) -> Iterator[str]:

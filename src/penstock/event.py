@@ -18,6 +18,8 @@ EVENT_LEAD_MS = 3_600_000
 DEAD_SUFFIX = ".dead"
 QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by its name
 
+BATCHES_SUFFIX = ".batches"
+
 Headers = list[tuple[str, bytes]]
 
 
@@ -29,6 +31,11 @@ def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Head
 def dead_topic(topic: str) -> str:
     """Where the events of `topic` go that do not parse."""
     return topic + DEAD_SUFFIX
+
+
+def batches_topic(app: str, query: str) -> str:
+    """Where a query that is exactly-once notes each batch, in one transaction with its results."""
+    return f"penstock.{app}.{query}{BATCHES_SUFFIX}"
 
 
 def lead_fault(column: str) -> str:

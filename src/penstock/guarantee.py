@@ -89,11 +89,6 @@ def refusals(guarantee: Guarantee, queue: Queue) -> list[str]:
             f"{'one machine' if queue.brokers == 1 else f'{queue.brokers} machines'}: "
             "give a Kafka cluster with --queue, or say outage='costly'"
         )
-    if guarantee.delivery == "exactly-once":
-        found.append(
-            "delivery='exactly-once' needs results and positions in one transaction, which Penstock does not do yet: "
-            "say delivery='at-least-once'; where a result keeps _event, its repeats carry the same penstock-id"
-        )
     return found
 
 
@@ -190,15 +185,36 @@ def _ingest(guarantee: Guarantee) -> list[Setting]:
             Setting("ingest", "enable.idempotence", "false", "there are no retries that could double an event"),
             Setting("ingest", "overload", "drop", "what does not fit is dropped and counted; the sender is told 429"),
         ]
-    return [
+    settings = [
         Setting("ingest", "acks", "all", "the sender hears 202 only when the event is as safe as it will ever be"),
         Setting("ingest", "retries", "2147483647", "until delivery.timeout.ms: an outage of the queue is waited for"),
         Setting("ingest", "enable.idempotence", "true", "a retry whose first try had arrived is recognised"),
         Setting("ingest", "overload", "refuse", "503 with Retry-After: nothing is accepted that could be lost"),
     ]
+    if guarantee.delivery == "exactly-once":
+        settings.append(
+            Setting(
+                "ingest", "sent.again", "stored",
+                "a sender that heard nothing and sends again stores a second event, with the same id if it gives one: "
+                "drop it in the query, by dropDuplicates",
+            )
+        )  # fmt: skip
+    return settings
 
 
 def _analyze(guarantee: Guarantee) -> list[Setting]:
+    go_on = Setting(
+        "analyze", "start.from", "checkpoint", "goes on where it stopped; the first time at the earliest event"
+    )
+    if guarantee.delivery == "exactly-once":
+        return [
+            Setting("analyze", "mode", "microbatch", "a result counts only with the whole batch it came from"),
+            go_on,
+            Setting(
+                "analyze", "sink", "transaction",
+                "the results of a batch and its number are committed together: a batch done again is recognised",
+            ),
+        ]  # fmt: skip
     every = {"catastrophic": "10 seconds", "costly": "30 seconds", "tolerable": "60 seconds"}[guarantee.outage]
     commit = Setting(
         "analyze", "commit.every", every,
@@ -212,9 +228,7 @@ def _analyze(guarantee: Guarantee) -> list[Setting]:
         ]
     return [
         commit,
-        Setting(
-            "analyze", "start.from", "checkpoint", "goes on where it stopped; the first time at the earliest event"
-        ),
+        go_on,
         Setting(
             "analyze",
             "sink",
@@ -230,10 +244,14 @@ def _deliver(guarantee: Guarantee) -> list[Setting]:
             Setting("deliver", "resume", "no", "fire and forget"),
             Setting("deliver", "dedup", "none", "nothing is sent twice, so there is nothing to drop"),
         ]
+    resume = Setting(
+        "deliver", "resume", "yes", "every message has a token, and a client that comes back gets what it missed"
+    )
+    if guarantee.delivery == "exactly-once":
+        why = "each result stands once in the topic for whoever reads what is committed, as our doors do"
+        return [resume, Setting("deliver", "dedup", "none", why)]
     return [
-        Setting(
-            "deliver", "resume", "yes", "every message has a token, and a client that comes back gets what it missed"
-        ),
+        resume,
         Setting(
             "deliver",
             "dedup",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.app import App, Delivery, Query, Topic
-from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, with_reads
+from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, promises, with_reads
 from penstock.errors import ConfigError
 from penstock.event import dead_topic
 from penstock.guarantee import Guarantee, Queue, Setting, duration_ms, plan_settings, weakest
@@ -63,6 +63,11 @@ class QueryPlan:
     guarantee: Guarantee
     commit_every_ms: int
     from_latest: bool
+
+    @property
+    def is_exactly_once(self) -> bool:
+        """Whether its results and its position are committed together."""
+        return self.guarantee.delivery == "exactly-once"
 
 
 @dataclass(frozen=True)
@@ -122,19 +127,7 @@ def plan_app(app: App, queue: Queue) -> Plan:
     declared = {topic.name: topic for topic in app.topics}
     queries = {query.name: query for query in map(with_reads, app.queries)}
     writer = {query.writes: query for query in queries.values()}
-    promised: dict[str, Guarantee] = {}
-
-    def promise(name: str) -> Guarantee:
-        if name not in promised:
-            topic = declared.get(name)
-            if topic is not None and topic.guarantee is not None:
-                promised[name] = topic.guarantee
-            elif name in writer:
-                promised[name] = weakest(*map(promise, writer[name].reads))
-            else:
-                promised[name] = Guarantee()
-        return promised[name]
-
+    promised = promises(app)
     topics: dict[str, TopicPlan] = {}
     for name in [*declared, *(output for output in writer if output not in declared)]:
         topic = declared.get(name, Topic(name))
@@ -149,8 +142,8 @@ def plan_app(app: App, queue: Queue) -> Plan:
             event_time=topic.event_time,
             identity=topic.identity,
             partitions=partitions,
-            guarantee=promise(name),
-            settings=tuple(plan_settings(promise(name), queue)),
+            guarantee=promised[name],
+            settings=tuple(plan_settings(promised[name], queue)),
             example=topic.example,
         )
     deliveries = {delivery.at: delivery for delivery in app.deliveries}

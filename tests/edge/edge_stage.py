@@ -174,11 +174,22 @@ class EdgeStage:
 class Query:
     """Stands in for a query: reads a topic, writes results and positions as the contract says."""
 
-    def __init__(self, queue: str, name: str, reads: str, writes: str, partitions: int = 2) -> None:
+    def __init__(
+        self,
+        queue: str,
+        name: str,
+        reads: str,
+        writes: str,
+        partitions: int = 2,
+        *,
+        is_exactly_once: bool = False,
+        keeps_event: bool = True,
+    ) -> None:
         self.name = name
         self.reads = reads
         self.writes = writes
         self.is_reporting = True
+        self._keeps_event = keeps_event
         self.drops: set[str] = set()
         self._consumer: Any = Consumer(
             {"bootstrap.servers": queue, "group.id": "query", "enable.auto.commit": False, "log_level": 0,
@@ -186,6 +197,10 @@ class Query:
         )  # fmt: skip
         self._consumer.assign([TopicPartition(reads, number, 0) for number in range(partitions)])
         self._producer: Any = Producer({"bootstrap.servers": queue, "linger.ms": 0, "log_level": 0})
+        self._results = self._producer
+        if is_exactly_once:
+            self._results = Producer({"bootstrap.servers": queue, "transactional.id": name, "log_level": 0})
+            self._results.init_transactions(DEADLINE_S)
         self._positions: dict[str, int] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -207,16 +222,26 @@ class Query:
         place = f"{record.topic}/{record.partition}/{record.offset}".encode()
         value = b'{"id":"%s","decision":"approved","by":"%s"}' % (id, self.name.encode())
         headers = [("penstock-id", id), ("penstock-source", place), ("penstock-query", self.name.encode())]
-        self._producer.produce(self.writes, value, record.key, headers=headers)
-        self._producer.flush(DEADLINE_S)
+        if self._results is self._producer:
+            self._results.produce(self.writes, value, record.key, headers=headers)
+            self._results.flush(DEADLINE_S)
+        else:
+            self._results.begin_transaction()
+            self._results.produce(self.writes, value, record.key, headers=headers)
+            self._results.commit_transaction(DEADLINE_S)
 
     def report(self) -> None:
         """Tell up to where everything was read and written."""
         said = {"query": self.name, "state": "running", "positions": {self.reads: self._positions}}
+        said["keeps_event"] = self._keeps_event
         self._producer.produce("penstock.queries", json.dumps(said).encode(), self.name.encode())
         self._producer.flush(DEADLINE_S)
 
-    def close(self) -> None:
+    def close(self, *, keeps_event: bool | None = None) -> None:
+        """End; with a last word on whether it keeps `_event`, for the next of its name."""
         self._ending.set()
         self._thread.join(DEADLINE_S)
+        if keeps_event is not None:
+            self._keeps_event = keeps_event
+            self.report()
         self._consumer.close()

@@ -43,6 +43,32 @@ def test_an_event_that_the_query_drops_has_no_result_and_says_so(shop: EdgeStage
     assert "query decide has passed this event" in answer.json["reason"]
 
 
+def test_behind_a_transaction_an_event_that_is_dropped_is_told_too(shop: EdgeStage) -> None:
+    """The end of a transaction takes an offset that no reader is given: what was read ends behind it."""
+    query = Query(shop.broker.address, "count_stars", "notes", "stars", is_exactly_once=True)
+    try:
+        answer = shop.post("/ingest/shop/notes?wait=count_stars", {"text": "kept"}, Penstock_Id="kept")
+        assert answer.json["result"]["by"] == "count_stars"
+        query.drops.add("gone")
+        answer = shop.post("/ingest/shop/notes?wait=count_stars", {"text": "gone"}, Penstock_Id="gone")
+        assert (answer.status, answer.json["result"]) == (200, None)
+    finally:
+        query.close()
+
+
+def test_a_query_whose_results_are_nameless_is_not_waited_for(shop: EdgeStage) -> None:
+    """Nobody could tell whose result it is: said at once, with what to do, as soon as the query has reported."""
+    judge = Query(shop.broker.address, "judge", "decisions", "verdicts", keeps_event=False)
+    try:
+        deadline = time.monotonic() + 60
+        path = "/ingest/purchases?wait=judge&timeout_ms=100"
+        while (answer := shop.post(path, {"id": "nameless", "card": "1"})).status != 400:
+            assert time.monotonic() < deadline, answer
+        assert "add _event to what the query selects" in answer.json["error"]
+    finally:
+        judge.close(keeps_event=True)
+
+
 def test_results_of_a_query_behind_another_are_waited_for_too(shop: EdgeStage, decide: Query) -> None:
     """Filtered by the second query, or by the first: each is told by the one that did it."""
     judge = Query(shop.broker.address, "judge", "decisions", "verdicts", 2)
@@ -95,6 +121,7 @@ def test_a_time_out_says_where_to_ask_and_asking_there_answers(shop: EdgeStage) 
         ("/ingest/purchases?wait=decide&timeout_ms=0", "timeout_ms"),
         ("/ingest/purchases?wait=decide&timeout_ms=99999999", "timeout_ms"),
         ("/ingest/purchases?wait=decide&timeout_ms=soon", "timeout_ms"),
+        ("/ingest/purchases?wiat=decide", "unknown parameter 'wiat': known are wait, timeout_ms"),
     ],
 )
 def test_what_cannot_be_waited_for_is_refused_before_anything_is_stored(shop: EdgeStage, path: str, says: str) -> None:

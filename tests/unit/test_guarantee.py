@@ -87,10 +87,14 @@ def test_one_machine_cannot_promise_what_needs_three() -> None:
     assert settings(Guarantee(outage="catastrophic"), CLUSTER)["replication.factor"] == "3"
 
 
-def test_exactly_once_is_refused_until_it_can_be_kept() -> None:
-    """With what to do meanwhile."""
-    (fault,) = refusals(Guarantee(delivery="exactly-once"), Queue())
-    assert "at-least-once" in fault
+@pytest.mark.parametrize("queue", [Queue(), CLUSTER])
+def test_exactly_once_is_a_transaction_of_whole_batches(queue: Queue) -> None:
+    """On our queue and on Kafka; readers have nothing to drop."""
+    once = Guarantee(delivery="exactly-once")
+    assert refusals(once, queue) == []
+    found = settings(once, queue)
+    assert (found["mode"], found["sink"], found["start.from"]) == ("microbatch", "transaction", "checkpoint")
+    assert (found["dedup"], found["sent.again"]) == ("none", "stored")
 
 
 def test_a_chain_is_as_strong_as_its_weakest_link() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from penstock import App, Guarantee, sources
 from penstock.app_checks import app_faults, stream_names
+from penstock.client.topics import wanted_topics
 from penstock.errors import ConfigError
 from penstock.guarantee import Queue
 from penstock.plan import Plan, plan_app, sql_with_views
@@ -175,3 +176,31 @@ def test_a_real_time_query_may_say_how_often_it_commits(every: str, faults: int)
     app.query(reads="t", writes="u", name="q", mode="realtime", every=every)(lambda t: t)
 
     assert len([fault for fault in app_faults(app, Queue()) if "at least 5 seconds" in fault]) == faults
+
+
+def test_what_cannot_be_exactly_once_is_refused_with_the_way_out() -> None:
+    """Real time, and deliveries that leave messages out; also where the promise came from what is read."""
+    app = App("a")
+    app.topic("pays", schema="id STRING", guarantee=Guarantee(delivery="exactly-once"))
+    app.query(reads="pays", writes="booked", name="book", mode="realtime")(lambda pays: pays)
+    app.query(reads="pays", writes="seen", name="see")(lambda pays: pays)
+    app.deliver("booked", slow_client="conflate")
+    app.deliver("seen")
+    real_time, conflated = faults(app)
+    assert "query book: mode='realtime'" in real_time
+    assert "mode='microbatch'" in real_time
+    assert "slow_client='disconnect'" in conflated
+
+
+def test_exactly_once_goes_along_with_what_is_read() -> None:
+    """The output of a query promises what its inputs promise, and its batches are noted in a topic of their own."""
+    app = App("a")
+    app.topic("pays", schema="id STRING", guarantee=Guarantee(delivery="exactly-once"))
+    app.topic("seen", guarantee=Guarantee())
+    app.query(reads="pays", writes="booked", name="book")(lambda pays: pays)
+    app.query(reads="pays", writes="seen", name="see")(lambda pays: pays)
+    app.deliver("seen")
+    plan = planned(app)
+    assert [query.is_exactly_once for query in plan.queries.values()] == [True, False]
+    assert [t.name for t in wanted_topics(plan) if t.name.endswith(".batches")] == ["penstock.a.book.batches"]
+    assert (plan.paths[0].guarantee.delivery, plan.paths[0].weakest_link) == ("at-least-once", "seen")

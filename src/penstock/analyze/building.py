@@ -28,6 +28,11 @@ class Built:
     records: DataFrame
     operators: tuple[Operator, ...]
 
+    @property
+    def keeps_event(self) -> bool:
+        """Whether each result tells of which event it is."""
+        return "headers" in self.records.columns
+
 
 class Refused(Exception):
     """A query cannot run as it is; every reason."""
@@ -41,7 +46,7 @@ def build_query(query: QueryPlan, plan: Plan, spark: SparkSession, queue: str, o
     """The query on its topics; Refused if it is none."""
     frames = {}
     for name in query.reads:
-        rows = good_rows(read_records(spark, name, queue, options), plan.topics[name])
+        rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
         if query.watermark and (column := plan.topics[name].event_time):
             rows = rows.withWatermark(column, query.watermark)
         frames[name] = rows
@@ -113,7 +118,7 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
 def _identity_faults(
     result: DataFrame, output: TopicPlan, plan: Plan, query: QueryPlan, operators: tuple[Operator, ...]
 ) -> Iterator[str]:
-    if EVENT in result.columns or is_stateful(operators):
+    if EVENT in result.columns or is_stateful(operators) or query.is_exactly_once:
         return
     known = [identity for topic in (output, *(plan.topics[n] for n in query.reads)) if (identity := topic.identity)]
     if any(set(identity) <= set(result.columns) for identity in known):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.analyze.modes import Choice
+from penstock.analyze.tokens import Token, token_of
 
 
 class Checkpoint:
@@ -31,14 +32,19 @@ class Checkpoint:
         batches = [int(name.name) for name in commits.iterdir() if name.name.isdigit()] if commits.is_dir() else []
         found: dict[str, dict[int, int]] = {}
         try:
-            lines = (self.path / "offsets" / str(max(batches))).read_text().splitlines()
+            ranges = _ranges(self.path / "offsets" / str(max(batches)))
         except (OSError, ValueError):
             return found
-        for line in lines[2:]:  # a version and the batch's settings come first
+        for line in ranges:
             with suppress(ValueError, AttributeError):
                 for topic, parts in json.loads(line).items():
                     found.setdefault(topic, {}).update({int(part): int(offset) for part, offset in parts.items()})
         return found
+
+    def token(self, batch: int) -> Token:
+        """What tells a batch that Spark has planned from every other."""
+        query_id: str = json.loads((self.path / "metadata").read_text())["id"]
+        return token_of(batch, query_id, _ranges(self.path / "offsets" / str(batch)))
 
     def remembered(self) -> Choice | None:
         """The mode it was begun in; None if it was not begun."""
@@ -85,8 +91,13 @@ class Checkpoint:
         self._synced_ns = newest
 
 
-def switch_fault(asked: str, remembered: Choice | None) -> str | None:
+def switch_fault(asked: str, remembered: Choice | None, is_exactly_once: bool = False) -> str | None:
     """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
+    if remembered is not None and is_exactly_once and remembered.mode == "realtime":
+        return (
+            "its checkpoint was begun in real time, and exactly-once needs micro-batches: give the query another name "
+            "and another topic to write, to begin anew"
+        )
     if remembered is None or asked == "auto" or asked == remembered.mode:
         return None
     words = {"realtime": "real time", "microbatch": "micro-batches"}
@@ -94,6 +105,10 @@ def switch_fault(asked: str, remembered: Choice | None) -> str | None:
         f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
         f"say mode={remembered.mode!r}, or give the query another name to begin anew"
     )
+
+
+def _ranges(offsets: Path) -> list[str]:
+    return offsets.read_text().splitlines()[2:]  # a version and the batch's settings come first
 
 
 def _sync(path: Path) -> None:

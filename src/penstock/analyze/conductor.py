@@ -16,7 +16,7 @@ from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life, ready_words
-from penstock.analyze.modes import Choice, choose, obstacle
+from penstock.analyze.modes import ONCE, Choice, choose, obstacle
 from penstock.analyze.queue import Queue
 from penstock.analyze.runner import Job, Runner
 from penstock.analyze.session import open_session
@@ -119,13 +119,14 @@ class Conductor:
         for query in self._plan.queries.values():
             kept = self._checkpoint(query.name).remembered()
             try:
-                if fault := switch_fault(query.mode, kept):
+                if fault := switch_fault(query.mode, kept, query.is_exactly_once):
                     raise Refused(fault)
                 built = self._jobs.build(query, Choice("realtime"))
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            choice = kept or choose(query.mode, query.every_ms, obstacle(built.operators))
+            against = ONCE if query.is_exactly_once else obstacle(built.operators)
+            choice = kept or choose(query.mode, query.every_ms, against)
             self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
         refuse_all(faults)
 

@@ -30,7 +30,7 @@ class DeadLetters:
 
     def frame(self, spark: SparkSession, options: dict[str, str]) -> DataFrame:
         """The records of the topic that reach no query."""
-        return broken_rows(read_records(spark, self.topic.name, self._queue, options), self.topic)
+        return broken_rows(read_records(spark, self.topic, self._queue, options), self.topic)
 
     def write(self, batch: DataFrame, _: int) -> None:
         """Write a batch; it counts as done only when the queue has all of it."""

@@ -28,6 +28,7 @@ _CHANGED = re.compile(
     r"STATE_STORE_(?:KEY|VALUE)_(?:ROW_FORMAT_\w+|SCHEMA_NOT_COMPATIBLE)|STATE_STORE_\w*SCHEMA\w*INCOMPATIBLE"
     r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_INVALID_\w*SCHEMA\w*"
 )
+_TOKEN = re.compile(r"TokenError: ([^\n]+)")
 _SAYS = re.compile(r"^(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+", re.MULTILINE)
 
 
@@ -41,6 +42,8 @@ class Failure:
 
 def failure_of(said: str) -> Failure:
     """The failure that Spark's exception text describes."""
+    if token := _TOKEN.search(said):
+        return Failure("lost", token[1])
     if _LOST.search(said):
         return Failure(
             "lost",

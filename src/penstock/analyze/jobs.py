@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.building import Built, build_query
+from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
+from penstock.analyze.once import EVENTS_MAX_BATCH, OnceSink
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.settings import commit_ms, query_settings
+from penstock.event import batches_topic
 from penstock.plan import Plan, QueryPlan, TopicPlan
 from penstock.run_spec import RunSpec
 
@@ -33,7 +36,10 @@ class Jobs:
     def build(self, query: QueryPlan, choice: Choice) -> Built:
         """A query's DataFrame, in a session of its own."""
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
-        options = source_options(choice, query.from_latest, self._spec.analyze.batch_events_max)
+        events_max = self._spec.analyze.batch_events_max
+        if query.is_exactly_once:
+            events_max = min(EVENTS_MAX_BATCH, events_max)
+        options = source_options(choice, query.from_latest, events_max)
         return build_query(query, self._plan, session, self._spec.queue, options)
 
     def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
@@ -43,8 +49,7 @@ class Jobs:
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
             built = at_hand[1] if at_hand and at_hand[0].mode == choice.mode else self.build(query, choice)
-            writer = _writer(built.records, query.name, checkpoint).format("kafka").options(**_SINK)
-            writer = writer.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
+            writer = self._to_sink(_writer(built.records, query.name, checkpoint), query, checkpoint)
             if choice.mode == "realtime":
                 writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
             elif query.every_ms is not None:
@@ -52,7 +57,23 @@ class Jobs:
             started: StreamingQuery = writer.start()
             return started
 
-        return Job(query.name, query.reads, query.writes, begin, query.mode == "auto", query.from_latest)
+        return Job(
+            query.name,
+            query.reads,
+            query.writes,
+            begin,
+            may_fall_back=query.mode == "auto",
+            from_latest=query.from_latest,
+            keeps_event=first[1].keeps_event,
+        )
+
+    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path) -> Any:
+        if query.is_exactly_once:
+            batches = batches_topic(self._plan.app, query.name)
+            sink = OnceSink(query.writes, batches, self._spec.queue, Checkpoint(checkpoint.parent, checkpoint.name))
+            return writer.foreachBatch(sink.write)
+        kafka = writer.format("kafka").options(**_SINK)
+        return kafka.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
 
     def of_dead_letters(self, topic: TopicPlan) -> Job:
         """The dead letters of a topic."""

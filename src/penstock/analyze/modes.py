@@ -24,6 +24,7 @@ _NOT_IN_REAL_TIME = {
     "FlatMapGroupsInPandas": "applyInPandas",
     "FlatMapGroupsInArrow": "applyInArrow",
 }
+ONCE = "exactly-once: whole batches are committed"
 _REFUSED = re.compile(r"STREAMING_REAL_TIME_MODE\.?(\w+)?|REAL_TIME_MODE|ALLOWLIST|IDENTICAL_SOURCES_IN_UNION")
 
 

@@ -13,6 +13,7 @@ from penstock.plan import TopicPlan
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+HEADER_NAMES = (event.ID, event.TIME, event.SOURCE, event.QUERY)
 _TIME_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
@@ -24,6 +25,13 @@ def to_records(result: DataFrame, output: TopicPlan, query: str) -> DataFrame:
     if EVENT in result.columns:
         wanted.append(_headers(query).alias("headers"))
     return result.select(*wanted)
+
+
+def with_flat_headers(records: DataFrame) -> DataFrame:
+    """Key, value and then the values of HEADER_NAMES, for a driver that writes them by itself."""
+    values = [F.col("headers")[number]["value"] for number in range(len(HEADER_NAMES))]
+    wanted = values if "headers" in records.columns else []
+    return records.select(F.col("key").cast("binary"), F.col("value").cast("binary"), *wanted)
 
 
 def value_columns(columns: list[str]) -> list[str]:
@@ -42,12 +50,15 @@ def _key(output: TopicPlan) -> Column:
 
 def _headers(query: str) -> Column:
     source = F.col(EVENT)
-    texts = {
-        event.ID: source["id"],
-        event.TIME: F.unix_millis(source["time"]).cast("string"),
-        event.SOURCE: source_text(source["topic"], source["partition"], source["offset"]),
-        event.QUERY: F.lit(query),
-    }
+    texts = (
+        source["id"],
+        F.unix_millis(source["time"]).cast("string"),
+        source_text(source["topic"], source["partition"], source["offset"]),
+        F.lit(query),
+    )
     return F.array(
-        *(F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value")) for name, text in texts.items())
+        *(
+            F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
+            for name, text in zip(HEADER_NAMES, texts, strict=True)
+        )
     )

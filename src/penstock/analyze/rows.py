@@ -23,10 +23,12 @@ AHEAD = "_penstock_ahead"
 _YEAR_10000_MS = 253_402_300_800_000
 
 
-def read_records(spark: SparkSession, topic: str, queue: str, options: Mapping[str, str]) -> DataFrame:
-    """The records of a topic as Spark's connector gives them, with headers."""
+def read_records(spark: SparkSession, topic: TopicPlan, queue: str, options: Mapping[str, str]) -> DataFrame:
+    """The records of a topic as Spark's connector gives them, with headers; what is committed, if that was promised."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", queue)
-    return reader.options(subscribe=topic, includeHeaders="true", **options).load()
+    if topic.guarantee.delivery == "exactly-once":
+        reader = reader.option("kafka.isolation.level", "read_committed")
+    return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
 
 
 def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:

@@ -29,6 +29,7 @@ class Job:
     begin: Callable[[Choice, Path], StreamingQuery]
     may_fall_back: bool = False
     from_latest: bool = False
+    keeps_event: bool = True
 
 
 class Runner:
@@ -100,6 +101,7 @@ class Runner:
             "mode_reason": self.choice.reason,
             "reads": list(self.job.reads),
             "writes": self.job.writes,
+            "keeps_event": self.job.keeps_event,
             "rows_in_per_s": numbers.rows_in_per_s,
             "rows_out_per_s": numbers.rows_out_per_s,
             "rows_in": numbers.rows_in,

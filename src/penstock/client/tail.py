@@ -13,6 +13,7 @@ from penstock.client.offsets import EARLIEST, LATEST, NoSuchTopicError, Offsets,
 from penstock.client.record import Record, record_of
 
 OnRecords = Callable[[list[Record]], None]
+OnEnd = Callable[[int, int], None]
 OnFailure = Callable[[BaseException], None]
 
 _POLL_S = 0.05  # how long a new topic may wait for the thread
@@ -26,14 +27,22 @@ _REFRESH_S = 5.0  # how soon a new partition is found
 class Following:
     """One caller's view of a topic; gets every record from `positions` on, once."""
 
-    def __init__(self, tail: Tail, topic: str, on_records: OnRecords, positions: Mapping[int, int]) -> None:
+    def __init__(
+        self, tail: Tail, topic: str, on_records: OnRecords, on_end: OnEnd | None, positions: Mapping[int, int]
+    ) -> None:
         self.topic = topic
         self.positions = dict(positions)
         self._tail = tail
         self._on_records = on_records
+        self._on_end = on_end
 
     def take(self, records: list[Record]) -> None:
         self._on_records(records)
+
+    def reach(self, ends: Mapping[int, int]) -> None:
+        if self._on_end is not None:
+            for partition, offset in ends.items():
+                self._on_end(partition, offset)
 
     def stop(self) -> None:
         """No records from now on."""
@@ -70,14 +79,18 @@ class Tail:
         self._thread.start()
         self._run(self._refresh())
 
-    async def follow(self, topic: str, on_records: OnRecords) -> Following:
-        """Call `on_records` on the loop with every record from now on; waits for the queue, and for the topic to be."""
+    async def follow(self, topic: str, on_records: OnRecords, on_end: OnEnd | None = None) -> Following:
+        """Call `on_records` on the loop with every record from now on; waits for the queue, and for the topic to be.
+
+        `on_end` is told each end of a partition that was reached: records may be missing before it, as where a
+        transaction ended.
+        """
         found = self._topics.get(topic)
         if found is None:
             found = self._topics[topic] = _Topic()
             self._run(self._start(topic, found))
         await found.known.wait()
-        following = Following(self, topic, on_records, found.next)
+        following = Following(self, topic, on_records, on_end, found.next)
         found.followings.append(following)
         return following
 
@@ -152,7 +165,7 @@ class Tail:
             del self._topics[following.topic]
             self._orders.append((False, {(following.topic, partition): 0 for partition in found.next}))
 
-    def _take(self, batch: dict[str, list[Record]]) -> None:
+    def _take(self, batch: dict[str, list[Record]], ends: dict[str, dict[int, int]]) -> None:
         """On the loop: what the thread read goes to everybody who follows."""
         self._room.release()
         for topic, records in batch.items():
@@ -164,6 +177,9 @@ class Tail:
                 found.next[record.partition] = record.offset + 1
             for following in list(found.followings) if fresh else ():
                 following.take(fresh)
+        for topic, reached in ends.items():
+            for following in list(self._topics[topic].followings) if topic in self._topics else ():
+                following.reach(reached)
 
     def _read(self) -> None:
         try:
@@ -181,14 +197,17 @@ class Tail:
             if first is None:
                 continue
             batch: dict[str, list[Record]] = {}
+            ends: dict[str, dict[int, int]] = {}
             for message in [first, *self._consumer.consume(_BATCH_MAX, 0)]:
                 if message.error() is None:
                     batch.setdefault(message.topic(), []).append(record_of(message))
+                elif message.error().name() == "_PARTITION_EOF":
+                    ends.setdefault(message.topic(), {})[message.partition()] = message.offset()
                 elif message.error().name() == "_AUTO_OFFSET_RESET":
                     self._on_loop(self._lose, message.topic(), message.partition())
-            if batch:
+            if batch or ends:
                 self._room.acquire()
-                self._on_loop(self._take, batch)
+                self._on_loop(self._take, batch, ends)
 
     def _on_loop(self, call: Callable[..., None], *args: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to hear it

@@ -11,13 +11,15 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ConfigError, PenstockError
-from penstock.event import QUERIES_TOPIC
+from penstock.event import QUERIES_TOPIC, batches_topic
 from penstock.guarantee import UNITS_MS, Queue
 from penstock.plan import Plan
 
 _KINDS: Any = importlib.import_module("confluent_kafka.admin")  # its re-exported names carry no types
 
 ANSWER_TIMEOUT_S = 30.0
+# Only the last record counts, however long ago that was.
+_BATCHES = {"retention.ms": "-1", "retention.bytes": str(16 * 2**20), "segment.bytes": str(4 * 2**20)}
 OUR_SETTING = "penstock.durability"  # only our own broker knows it
 
 
@@ -37,6 +39,10 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
         yield Wanted(topic.name, topic.partitions, topic.replicas, topic.queue_settings)
     for name, source in plan.dead_topics.items():
         yield Wanted(name, 1, source.replicas, source.queue_settings)
+    for query in plan.queries.values():
+        if query.is_exactly_once:
+            output = plan.topics[query.writes]
+            yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, output.queue_settings | _BATCHES)
     replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
     yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
 

@@ -27,6 +27,7 @@ _Positions = dict[str, dict[str, int]]
 class _Progress(msgspec.Struct):
     query: str
     positions: _Positions | None = None
+    keeps_event: bool | None = None
 
 
 _progress = msgspec.json.Decoder(_Progress)
@@ -37,7 +38,7 @@ class BusyError(PenstockError):
 
 
 class Results:
-    """Glue between the queue and `Waits`. An output is followed from the first time that somebody waits for it."""
+    """Glue between the queue and `Waits`."""
 
     def __init__(self, plan: Plan, config: EdgeConfig, tail: Tail, queue: str) -> None:
         self.waits = Waits(config.waits_max, config.results_max)
@@ -47,17 +48,26 @@ class Results:
         self._offsets = Offsets(queue)
         self._following: dict[str, asyncio.Task[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._keeps_event: dict[str, bool] = {}
         self._lookups = 0
         self._lookups_max = config.lookups_max
 
-    async def follow(self, way: Way, within_s: float) -> bool:
-        """See everything that the queries on this way write from now on; False if the queue is away."""
+    def nameless(self, way: Way) -> str | None:
+        """The first query on a way of which it is known that its results do not tell of which event they are."""
+        return next((link.query for link in way if self._keeps_event.get(link.query) is False), None)
+
+    def begin(self, way: Way) -> list[asyncio.Task[None]]:
+        """See everything that the queries on this way write from now on, as soon as the queue answers."""
         starts: list[tuple[str, Callable[[], Any]]] = [(QUERIES_TOPIC, self._follow_progress)]
         starts += [(link.writes, partial(self._follow_output, link)) for link in way]
         for topic, start in starts:
             if topic not in self._following:
                 self._following[topic] = asyncio.create_task(start())
-        tasks = [self._following[topic] for topic, _ in starts]
+        return [self._following[topic] for topic, _ in starts]
+
+    async def follow(self, way: Way, within_s: float) -> bool:
+        """Wait until all that the queries on this way write is seen; False if the queue is away."""
+        tasks = self.begin(way)
         if all(task.done() for task in tasks):
             return True
         _, late = await asyncio.wait(tasks, timeout=within_s)
@@ -67,7 +77,9 @@ class Results:
         await self._tail.follow(QUERIES_TOPIC, self._on_progress)
 
     async def _follow_output(self, link: Link) -> None:
-        following = await self._tail.follow(link.writes, partial(self._on_output, link.query))
+        following = await self._tail.follow(
+            link.writes, partial(self._on_output, link.query), partial(self.waits.on_end, link.query)
+        )
         self.waits.on_started(link.query, following.positions)
 
     def _on_output(self, query: str, records: list[Record]) -> None:
@@ -84,6 +96,8 @@ class Results:
                 }
             except (msgspec.DecodeError, ValueError):
                 continue  # anybody may write there; what is no progress says nothing
+            if said.query in self._plan.queries and said.keeps_event is not None:
+                self._keeps_event[said.query] = said.keeps_event
             if said.query in self._plan.queries and self.waits.on_positions(said.query, positions):
                 self._ask_ends(said.query)
 

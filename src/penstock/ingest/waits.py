@@ -1,8 +1,7 @@
 """Requests that wait for the result of their event: who waits, what came, and when nothing will come. Pure.
 
 A query that filters an event out says nothing of it. What is known is up to where it has read: once its committed
-position has passed the event and everything that it had written by then was seen here, there is no result. Where
-offsets lie that no reader sees (a transaction's marker), that moment may not come: then the wait ends by its time.
+position has passed the event and everything that it had written by then was seen here, there is no result.
 """
 
 from __future__ import annotations
@@ -125,6 +124,12 @@ class Waits:
                     ask.append(wait.query)
         self._decide(query)
         return ask
+
+    def on_end(self, query: str, partition: int, offset: int) -> None:
+        """A partition of a query's output was read up to here: behind its last record a transaction may have ended."""
+        seen = self._seen.setdefault(query, {})
+        seen[partition] = max(seen.get(partition, 0), offset)
+        self._decide(query)
 
     def _advance(self, wait: Wait, result: Result) -> bool:
         self._unlist(wait)

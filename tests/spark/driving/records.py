@@ -42,7 +42,9 @@ class Reader:
     """Reads a topic from its beginning."""
 
     def __init__(self, queue: str, topic: str) -> None:
-        self._consumer = Consumer({"bootstrap.servers": queue, "group.id": "test", "enable.auto.commit": False})
+        settings = {"bootstrap.servers": queue, "group.id": "test", "enable.auto.commit": False}
+        self._consumer = Consumer({**settings, "enable.partition.eof": True, "isolation.level": "read_committed"})
+        self._on_end: Callable[[int], None] = lambda _: None
         partitions = self._consumer.list_topics(topic, timeout=30).topics[topic].partitions
         self._consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         self.records: list[Record] = []
@@ -54,12 +56,25 @@ class Reader:
             assert time.monotonic() < deadline, self.records[-5:]
             # Many at a time: `done` looks at all of them each time.
             for message in self._consumer.consume(500, 0.2):
-                if message.error() is None:
+                if (error := message.error()) is not None:
+                    if error.name() == "_PARTITION_EOF":
+                        self._on_end(message.partition() or 0)
+                else:
                     key, headers = message.key(), message.headers() or []
                     self.records.append(
                         Record(key.decode() if key else None, message.value(), {n: v.decode() for n, v in headers})
                     )
         return self.records
+
+    def to_end(self) -> list[Record]:
+        """Read all that is committed, in a topic to which nobody writes any more."""
+        open_partitions = {place.partition for place in self._consumer.assignment()}
+
+        def at_end(_: list[Record]) -> bool:
+            return not open_partitions
+
+        self._on_end = open_partitions.discard
+        return self.until(at_end)
 
     def close(self) -> None:
         self._consumer.close()

@@ -1,0 +1,163 @@
+"""delivery='exactly-once': whatever is killed at whatever moment, each result stands once in what is committed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from driving.analyze import Analyze
+from driving.records import Reader, Record, read, reading
+
+from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.once import OnceSink
+from penstock.analyze.tokens import token_of
+from penstock.client.topics import Wanted, provide_topics
+from penstock.drills.broker_process import BrokerProcess
+from penstock.errors import PenstockError
+from penstock.guarantee import Queue
+from penstock.jvm.kafka import KafkaNode
+
+WITHIN_S = 240.0
+VICTIMS = ("broker", "jvm", "driver")
+CARDS = 7
+
+
+class Sender:
+    """Sends numbered events without a pause; one that was sent again is still stored once."""
+
+    def __init__(self, queue: str) -> None:
+        self._producer = Producer({"bootstrap.servers": queue, "enable.idempotence": True, "linger.ms": 5})
+        self.sent = 0
+
+    def send(self, count: int = 20) -> None:
+        for n in range(self.sent, self.sent + count):
+            event = {"id": f"n{n}", "card": f"card-{n % CARDS}", "n": n}
+            self._producer.produce("numbers", json.dumps(event).encode(), key=str(event["card"]))
+        self.sent += count
+        self._producer.poll(0)
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Send while something else is done; then all of it is stored."""
+        done = threading.Event()
+
+        def send_on() -> None:
+            while not done.wait(0.1):
+                self.send()
+
+        thread = threading.Thread(target=send_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            assert self._producer.flush(WITHIN_S) == 0
+
+
+def ids(found: list[Record]) -> list[str]:
+    return [record.json["id"] for record in found]
+
+
+def kill(victim: str, analyze: Analyze, broker: BrokerProcess) -> None:
+    """kill -9, and start again what was killed, as the supervisor does."""
+    if victim == "broker":
+        broker.kill()
+        broker.start()
+        return
+    if victim == "jvm":
+        os.kill(analyze.children[0], signal.SIGKILL)
+        analyze.wait()
+    else:
+        analyze.kill()
+    analyze.start()
+
+
+def assert_each_once(queue: str, sent: int, repeat: str = "") -> None:
+    """Every event has its result, no result stands twice, and the sums are those of what was sent."""
+    wanted = sorted(f"n{n}" for n in range(sent))
+    for topic in ("copies", "doubled"):
+        with reading(queue, topic) as reader:
+            assert sorted(ids(reader.to_end())) == wanted, f"{topic}: {repeat}"
+    with reading(queue, "totals") as reader:
+        totals = [(record.json["card"], record.json["events"], record.json["total"]) for record in reader.to_end()]
+    assert len({(card, events) for card, events, _ in totals}) == len(totals), repeat
+    for card in range(CARDS):
+        mine = range(card, sent, CARDS)
+        assert max(found[1:] for found in totals if found[0] == f"card-{card}") == (len(mine), sum(mine))
+
+
+def await_all(queue: str, sent: int) -> None:
+    for topic in ("copies", "doubled"):
+        read(queue, topic, lambda found: len(set(ids(found))) >= sent)
+    read(queue, "totals", lambda found: _counted(found) == sent)
+
+
+def _counted(found: list[Record]) -> int:
+    most: dict[str, int] = {}
+    for record in found:
+        most[record.json["card"]] = max(most.get(record.json["card"], 0), record.json["events"])
+    return sum(most.values())
+
+
+def until_more(reader: Reader) -> None:
+    before = len(reader.records)
+    reader.until(lambda found: len(found) > before)
+
+
+@pytest.mark.timeout(900)
+def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(broker: BrokerProcess, folder: Path) -> None:
+    """At random moments, and right behind a commit of which Spark has not heard yet, while events come."""
+    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
+    repeat = f"seed {seed}; repeat: SEED={seed} .venv/bin/pytest {__file__}"
+    chance = random.Random(seed)
+    sender = Sender(broker.address)
+    with Analyze("once.py", broker.address, folder / "data") as analyze, reading(broker.address, "copies") as reader:
+        with sender.sending():
+            for number, victim in enumerate(VICTIMS):
+                until_more(reader)
+                if number < len(VICTIMS) - 1:
+                    threading.Event().wait(chance.uniform(0, 2))
+                kill(victim, analyze, broker)
+        await_all(broker.address, sender.sent)
+        assert analyze.stop() == 0
+    assert_each_once(broker.address, sender.sent, repeat)
+
+
+@pytest.mark.timeout(600)
+def test_each_result_stands_once_on_apache_kafka(kafka_node: KafkaNode, folder: Path) -> None:
+    """The same app, its driver killed right behind a commit."""
+    queue = kafka_node.address
+    sender = Sender(queue)
+    with Analyze("once.py", queue, folder / "kafka", Queue("kafka", 1)) as analyze, reading(queue, "copies") as reader:
+        with sender.sending():
+            until_more(reader)
+            analyze.kill()
+            analyze.start()
+        await_all(queue, sender.sent)
+        assert analyze.stop() == 0
+    assert_each_once(queue, sender.sent)
+
+
+def test_who_was_fenced_commits_nothing(broker: BrokerProcess, folder: Path) -> None:
+    """An old driver that wakes up after its successor has begun: its batch is not seen, and it is told."""
+    provide_topics(broker.address, [Wanted("out", 1), Wanted("out.batches", 1)])
+    old, new = (OnceSink("out", "out.batches", broker.address, Checkpoint(folder, "none")) for _ in range(2))
+    first, second = (token_of(number, "query", [f"{number}"]) for number in range(2))
+    assert old.open() is None
+    old.commit([(b"k", b"first", ())], first)
+    assert new.open() == first
+    with pytest.raises(PenstockError, match="fenced"):
+        old.commit([(b"k", b"late", ())], second)
+    new.commit([(b"k", b"second", ())], second)
+    assert old.open() == second
+    with reading(broker.address, "out") as reader:
+        assert [record.value for record in reader.to_end()] == [b"first", b"second"]
