@@ -15,18 +15,36 @@ from penstock.client.topics import admin_client
 from penstock.drills.broker_process import BrokerProcess
 
 BURST = 300
+TRIES = 3
+
+
+class Counting(Analyze):
+    """The app, and how many events were sent to it."""
+
+    sent = 0
+
+    def burst(self, broker: BrokerProcess) -> None:
+        numbers = range(self.sent, self.sent + BURST)
+        send(broker.address, "numbers", [{"id": f"n{n}", "card": f"card-{n % 7}", "n": n} for n in numbers])
+        self.sent += BURST
+
+    def kill_in_the_middle(self, broker: BrokerProcess) -> None:
+        """kill -9 of the driver once the first results of a burst are there."""
+        before = self.sent
+        self.burst(broker)
+        read(broker.address, "copies", lambda found: len(ids(found)) > before)
+        self.kill()
+
+    def copies(self, broker: BrokerProcess) -> list[Record]:
+        """All copies, once none is missing."""
+        return read(broker.address, "copies", lambda found: len(ids(found)) >= self.sent)
 
 
 @pytest.fixture(scope="module")
-def counting(broker: BrokerProcess, folder: Path) -> Iterator[Analyze]:
-    analyze = Analyze("counting.py", broker.address, folder / "data")
+def counting(broker: BrokerProcess, folder: Path) -> Iterator[Counting]:
+    analyze = Counting("counting.py", broker.address, folder / "data")
     yield analyze
     analyze.end()
-
-
-def burst(broker: BrokerProcess, first: int) -> None:
-    numbers = range(first, first + BURST)
-    send(broker.address, "numbers", [{"id": f"n{n}", "card": f"card-{n % 7}", "n": n} for n in numbers])
 
 
 def ids(found: list[Record]) -> set[str]:
@@ -43,10 +61,10 @@ def expected(count: int) -> dict[str, int]:
     return {f"card-{card}": sum(n for n in range(count) if n % 7 == card) for card in range(7)}
 
 
-def test_a_join_that_spark_refuses_in_real_time_falls_back_by_itself(counting: Analyze, broker: BrokerProcess) -> None:
+def test_a_join_that_spark_refuses_in_real_time_falls_back_by_itself(counting: Counting, broker: BrokerProcess) -> None:
     """Only Spark knows how it would join: its refusal is taken for the reason, and the query runs."""
     counting.start()
-    burst(broker, 0)
+    counting.burst(broker)
     results = read(broker.address, "joined", lambda found: len(found) >= 10)
     assert ids(results) == {f"n{n}" for n in range(10)}
     statuses = read(
@@ -58,49 +76,60 @@ def test_a_join_that_spark_refuses_in_real_time_falls_back_by_itself(counting: A
     assert str(status["mode_reason"]).endswith("not in Real-Time Mode")
 
 
-def test_kill_of_the_driver_loses_nothing_and_leaves_no_orphan(counting: Analyze, broker: BrokerProcess) -> None:
+def test_kill_of_the_driver_loses_nothing_and_leaves_no_orphan(counting: Counting, broker: BrokerProcess) -> None:
     """kill -9 in the middle of a batch: the JVM dies with it, and the next run does it again from the checkpoint."""
-    read(broker.address, "copies", lambda found: len(ids(found)) >= BURST)
-    burst(broker, BURST)
-    read(broker.address, "copies", lambda found: len(ids(found)) >= BURST + 1)
+    counting.copies(broker)
     children = counting.children
     assert children
-    counting.kill()
+    counting.kill_in_the_middle(broker)
     until_gone(children)
     counting.start()
-    copies = read(broker.address, "copies", lambda found: len(ids(found)) >= 2 * BURST)
-    assert ids(copies) == {f"n{n}" for n in range(2 * BURST)}
-    sums = read(broker.address, "totals", lambda found: totals(found) == expected(2 * BURST))
-    assert max(record.json["events"] for record in sums) <= 2 * BURST
+    assert ids(counting.copies(broker)) == {f"n{n}" for n in range(counting.sent)}
+    sums = read(broker.address, "totals", lambda found: totals(found) == expected(counting.sent))
+    assert max(record.json["events"] for record in sums) <= counting.sent
 
 
-def test_repeats_after_a_crash_carry_the_same_identity(counting: Analyze, broker: BrokerProcess) -> None:
+def test_repeats_after_a_crash_carry_the_same_identity(counting: Counting, broker: BrokerProcess) -> None:
     """At least once: a result that comes twice comes with the same id and source, so that a reader can drop it."""
-    copies = read(broker.address, "copies", lambda found: len(ids(found)) >= 2 * BURST)
-    assert len({record.headers["penstock-source"] for record in copies}) == 2 * BURST
-    assert {record.headers["penstock-id"] for record in copies} == ids(copies)
+    copies = counting.copies(broker)
+    # Rarely Spark commits in the very moment before the kill, and has nothing to repeat.
+    for _ in range(TRIES):
+        if len(copies) > len(ids(copies)):
+            break
+        counting.kill_in_the_middle(broker)
+        counting.start()
+        copies = counting.copies(broker)
+    sources: dict[str, list[str]] = {}
+    for record in copies:
+        assert record.headers["penstock-id"] == record.json["id"]
+        sources.setdefault(record.json["id"], []).append(record.headers["penstock-source"])
+    repeated = [found for found in sources.values() if len(found) > 1]
+    assert repeated, "nothing was repeated: this test saw nothing"
+    assert all(len(set(found)) == 1 for found in repeated)
+    assert len({found[0] for found in sources.values()}) == counting.sent
 
 
-def test_kill_of_the_jvm_ends_the_process_so_that_it_is_started_again(counting: Analyze, broker: BrokerProcess) -> None:
+def test_kill_of_the_jvm_ends_the_process_so_that_it_is_started_again(
+    counting: Counting, broker: BrokerProcess
+) -> None:
     jvm = counting.children[0]
-    burst(broker, 2 * BURST)
+    counting.burst(broker)
     os.kill(jvm, signal.SIGKILL)
     assert counting.wait() == 1
     assert "Spark's JVM ended with status -9" in counting.said
     counting.start()
-    copies = read(broker.address, "copies", lambda found: len(ids(found)) >= 3 * BURST)
-    assert ids(copies) == {f"n{n}" for n in range(3 * BURST)}
-    read(broker.address, "totals", lambda found: totals(found) == expected(3 * BURST))
+    assert ids(counting.copies(broker)) == {f"n{n}" for n in range(counting.sent)}
+    read(broker.address, "totals", lambda found: totals(found) == expected(counting.sent))
 
 
 def test_a_topic_that_was_made_anew_parks_the_query_instead_of_skipping(
-    counting: Analyze, broker: BrokerProcess
+    counting: Counting, broker: BrokerProcess
 ) -> None:
     """Its checkpoint points behind the end of the topic: going on would skip what comes next."""
     numbers = read(
         broker.address,
         "penstock.queries",
-        lambda found: any(r.key == "copy" and sum(_committed(r)) == 3 * BURST for r in found),
+        lambda found: any(r.key == "copy" and sum(_committed(r)) == counting.sent for r in found),
     )
     assert numbers
     assert counting.stop() == 0
