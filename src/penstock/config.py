@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_origin, get_type_hints
 
@@ -320,6 +320,18 @@ def hint(name: str, known: Mapping[str, object]) -> str:
     """ ", did you mean X?" when something known is close to `name`, else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]}?" if close else ""
+
+
+def parameter_fault(given: Iterable[str], known: Sequence[str]) -> str | None:
+    """What is wrong with the names of a request's parameters, or None; every door knows `token`."""
+    unknown = [name for name in given if name not in (*known, "token")]
+    if not unknown:
+        return None
+    one = len(unknown) == 1
+    said = ", ".join(repr(name[:50]) for name in unknown[:5])
+    return (
+        f"unknown parameter{'' if one else 's'} {said}: known {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
+    )
 
 
 def build_config(

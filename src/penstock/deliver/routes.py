@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from penstock.app import Delivery
 from penstock.client.tail import Tail
-from penstock.config import EdgeConfig, hint
+from penstock.config import EdgeConfig, hint, parameter_fault
 from penstock.deliver.backlog import shared_policy
 from penstock.deliver.hub import Hub, RefusedError
 from penstock.deliver.session import Ask, Session, Wire
@@ -21,6 +21,7 @@ from penstock.deliver.websocket import WebSocketWire
 from penstock.plan import Plan
 
 _PREFIX = "/live/"
+_PARAMETERS = ("from", "after", "key")
 _HELP = {
     "live_clients": "Live clients now.",
     "live_catch_ups": "Live clients that read history now.",
@@ -83,6 +84,8 @@ class Live:
         deliveries = self._matching(scope["path_params"]["name"])
         topics = tuple(dict.fromkeys(delivery.topic for delivery in deliveries))
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        if fault := parameter_fault(query, _PARAMETERS):
+            raise RefusedError(400, fault)
         last_id = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"last-event-id"), None)
         policy, backlog_max = shared_policy([(each.slow_client, each.backlog_max) for each in deliveries])
         try:

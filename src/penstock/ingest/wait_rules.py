@@ -8,8 +8,11 @@ from urllib.parse import parse_qs, quote
 
 import msgspec
 
+from penstock.config import parameter_fault
 from penstock.ingest.answers import Answer, retry_after
 from penstock.ingest.ways import Way
+
+PARAMETERS = ("wait", "timeout_ms")
 
 
 class Asked(NamedTuple):
@@ -27,6 +30,8 @@ class Asked(NamedTuple):
 def read_wait(query_string: bytes, ways: Mapping[str, Way], wait_ms_max: int) -> Asked | None:
     """What a request's query string asks to wait for; None: nothing. ValueError says what is wrong."""
     given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+    if fault := parameter_fault(given, PARAMETERS):
+        raise ValueError(fault)
     if "wait" not in given:
         return None
     way = ways.get(given["wait"][-1])
@@ -41,12 +46,24 @@ def read_wait(query_string: bytes, ways: Mapping[str, Way], wait_ms_max: int) ->
 
 def read_since(query_string: bytes) -> int | None:
     """The time in ms from which a result is looked for; ValueError if it is none."""
-    text = parse_qs(query_string.decode("latin-1")).get("since", [""])[-1]
+    given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+    if fault := parameter_fault(given, ("since",)):
+        raise ValueError(fault)
+    text = given.get("since", [""])[-1]
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 15):
         raise ValueError(f"since is a time in milliseconds since 1970, not {text[:20]!r}")
     return int(text)
+
+
+def nameless_fault(query: str, asked: str) -> str:
+    """Why nobody can wait for a query whose results do not tell of which event they are."""
+    behind = "" if query == asked else f" on the way to {asked}"
+    return (
+        f"no result of query {query}{behind} tells of which event it is, so there is nothing to wait for: "
+        "add _event to what the query selects, or follow its topic at /live"
+    )
 
 
 def with_result(id: str, value: bytes) -> Answer:

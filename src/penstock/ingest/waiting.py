@@ -48,10 +48,17 @@ class Waiting:
         self._held: set[asyncio.Future[bytes | None]] = set()
         self._is_stopping = False
         self._ways = {door.topic: ways_from(collector.plan, door.topic) for door in collector.plan.doors.values()}
+        # Finding the end of a topic takes half a second: not of the first who waits.
+        for ways in self._ways.values():
+            for way in ways.values():
+                results.begin(way)
 
     def asked(self, topic: str, query_string: bytes) -> Asked | None:
         """What a request wants to wait for; ValueError says why it cannot."""
-        return read_wait(query_string, self._ways[topic], self._collector.config.wait_ms_max)
+        asked = read_wait(query_string, self._ways[topic], self._collector.config.wait_ms_max)
+        if asked is not None and (query := self._results.nameless(asked.way)):
+            raise ValueError(wait_rules.nameless_fault(query, asked.query))
+        return asked
 
     def stop(self) -> None:
         """Nobody waits any longer: an edge that ends says where to ask, as after a time out."""
