@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 ID = "penstock-id"  # given by the sender, or a UUIDv7; a result carries that of the event it came from
 PRODUCER = "penstock-producer"  # who counted `sequence`
@@ -20,6 +21,9 @@ QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, 
 
 BATCHES_SUFFIX = ".batches"
 
+KEY_JOINT, KEY_NULL = "|", r"\N"
+KEY_ESCAPES = (("\\", r"\\"), ("|", r"\|"))
+
 Headers = list[tuple[str, bytes]]
 
 
@@ -36,6 +40,17 @@ def dead_topic(topic: str) -> str:
 def batches_topic(app: str, query: str) -> str:
     """Where a query that is exactly-once notes each batch, in one transaction with its results."""
     return f"penstock.{app}.{query}{BATCHES_SUFFIX}"
+
+
+def join_key(parts: Sequence[str | None]) -> str:
+    """Several columns as one text: ("a|b", "c") and ("a", "b|c") are two, and so are null and ""."""
+    return KEY_JOINT.join([KEY_NULL if part is None else _escaped(part) for part in parts])
+
+
+def _escaped(part: str) -> str:
+    for plain, escaped in KEY_ESCAPES:
+        part = part.replace(plain, escaped)
+    return part
 
 
 def lead_fault(column: str) -> str:

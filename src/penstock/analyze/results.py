@@ -45,7 +45,14 @@ def _key(output: TopicPlan) -> Column:
     texts = [F.col(f"`{name}`").cast("string") for name in output.key]
     if len(texts) == 1:
         return texts[0]
-    return F.concat_ws("|", *(F.coalesce(text, F.lit("")) for text in texts))
+    parts = [F.coalesce(_escaped(text), F.lit(event.KEY_NULL)) for text in texts]
+    return F.when(F.coalesce(*texts).isNotNull(), F.concat_ws(event.KEY_JOINT, *parts))
+
+
+def _escaped(text: Column) -> Column:
+    for plain, escaped in event.KEY_ESCAPES:
+        text = F.replace(text, F.lit(plain), F.lit(escaped))
+    return text
 
 
 def _headers(query: str) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.event import EVENT_LEAD_MS, ID_LENGTH_MAX, id_fault, lead_fault
+from penstock.event import EVENT_LEAD_MS, ID_LENGTH_MAX, id_fault, join_key, lead_fault
 from penstock.plan import TopicPlan
 from penstock.schema import json_text
 
@@ -53,7 +53,7 @@ class Admission:
         if None in parts:
             name = self._identity[parts.index(None)][0]
             raise RefusedError(f"field {name} is missing: it is the identity of an event of {self.topic}")
-        id = parts[0] or "" if len(parts) == 1 else "|".join([_escaped(part or "") for part in parts])
+        id = parts[0] or "" if len(parts) == 1 else join_key(parts)
         # Nearly every id is plainly fine, and the whole check costs as much as decoding the event.
         if (not id.isprintable() or not 0 < len(id) <= ID_LENGTH_MAX) and (fault := id_fault(id)):
             raise RefusedError(f"field {self._identity[0][0]}: {fault}")
@@ -74,12 +74,7 @@ def _joined(columns: list[Text], event: Any) -> bytes | None:
     if len(columns) == 1:
         return None if first is None else first.encode()
     parts = [first, *(column(event) for column in columns[1:])]
-    return None if not any(part is not None for part in parts) else "|".join([part or "" for part in parts]).encode()
-
-
-def _escaped(part: str) -> str:
-    # ("a|b", "c") and ("a", "b|c") are two events.
-    return part.replace("\\", "\\\\").replace("|", "\\|") if "|" in part or "\\" in part else part
+    return None if not any(part is not None for part in parts) else join_key(parts).encode()
 
 
 def _check_utf8(value: bytes) -> None:
