@@ -76,3 +76,14 @@ def test_the_page_comes_back_when_the_edge_does(app: AppProcess, page: Page) -> 
     app.kill_part("edge")
     expect(page.locator("#link")).to_contain_text("connection lost", timeout=DEADLINE_MS)
     expect(page.locator("#link")).to_have_text("live", timeout=DEADLINE_MS)
+
+
+def test_after_a_reload_the_latest_are_there_and_only_new_ones_count(app: AppProcess, page: Page) -> None:
+    page.click("#try")
+    expect(page.locator("#rows tr")).to_have_count(1, timeout=DEADLINE_MS)
+    page.reload()
+    expect(page.locator("#rows tr")).to_have_count(1, timeout=DEADLINE_MS)
+    expect(page.locator("#total")).to_have_text("0")
+    page.click("#try")
+    expect(page.locator("#rows tr")).to_have_count(2, timeout=DEADLINE_MS)
+    expect(page.locator("#total")).to_have_text("1")

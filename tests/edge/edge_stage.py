@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -233,7 +234,7 @@ class Query:
     def report(self) -> None:
         """Tell up to where everything was read and written."""
         said = {"query": self.name, "state": "running", "positions": {self.reads: self._positions}}
-        said["keeps_event"] = self._keeps_event
+        said |= {"keeps_event": self._keeps_event, "at_ms": time.time_ns() // 1_000_000}
         self._producer.produce("penstock.queries", json.dumps(said).encode(), self.name.encode())
         self._producer.flush(DEADLINE_S)
 

@@ -72,6 +72,7 @@ def test_the_ways_to_begin() -> None:
     assert start() == start(**{"from": "now"}) == Start("now")
     assert start(**{"from": "beginning"}) == Start("beginning")
     assert start(**{"from": "0:12,3:4"}) == Start("now", {("decisions", 0): 12, ("decisions", 3): 4})
+    assert start(**{"from": "-20"}) == Start(-20)
     assert start(**{"from": "1970-01-01T00:00:01Z"}) == Start(1000)
     assert start(**{"from": "1970-01-01T01:00:01 01:00"}) == Start(1000)
     assert start(after="decisions=0:5") == Start("beginning", {("decisions", 0): 5})

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from penstock.dashboard.facts import page_facts
+from penstock.dashboard.queries import QueryStates
 from penstock.plan import Plan
 
 STATIC = Path(__file__).with_name("static")
@@ -17,8 +18,8 @@ _KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/
 _HEADERS = {"Cache-Control": "no-cache"}  # what keeps a browser safe is the edge's guard's to add
 
 
-def page_routes(plan: Plan) -> list[BaseRoute]:
-    """/, /app.json and /static/NAME."""
+def page_routes(plan: Plan, states: QueryStates) -> list[BaseRoute]:
+    """/, /app.json, /queries.json and /static/NAME."""
     facts = msgspec.json.encode(page_facts(plan))
     files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _KINDS}
 
@@ -28,13 +29,21 @@ def page_routes(plan: Plan) -> list[BaseRoute]:
     async def app(_: Request) -> Response:
         return Response(facts, media_type="application/json", headers=_HEADERS)
 
+    async def queries(_: Request) -> Response:
+        return Response(msgspec.json.encode(states.table()), media_type="application/json", headers=_HEADERS)
+
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in files:
             return Response("There is no such file.\n", 404, media_type="text/plain")
         return _file(name, files[name])
 
-    return [Route("/", page), Route("/app.json", app), Route("/static/{name}", static)]
+    return [
+        Route("/", page),
+        Route("/app.json", app),
+        Route("/queries.json", queries),
+        Route("/static/{name}", static),
+    ]
 
 
 def _file(name: str, content: bytes) -> Response:

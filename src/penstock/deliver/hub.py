@@ -142,7 +142,11 @@ class Hub:
             return {place: given.get(place, offset) for place, offset in now.items()}
         try:
             async with asyncio.timeout(self.config.store_deadline_ms / SECOND_MS):
-                found = await self._offsets.at(EARLIEST if start.rest == "beginning" else start.rest, rest)
+                if isinstance(start.rest, int) and start.rest < 0:
+                    begins = await self._offsets.at(EARLIEST, rest)
+                    found = {place: max(begins[place], now[place] + start.rest) for place in rest}
+                else:
+                    found = await self._offsets.at(EARLIEST if start.rest == "beginning" else start.rest, rest)
         except (TimeoutError, NoSuchTopicError):
             raise RefusedError(503, "the queue does not answer for this topic", _RETRY_AFTER_S) from None
         return found | given

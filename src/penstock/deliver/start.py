@@ -13,7 +13,10 @@ from penstock.deliver.token import Positions, decode_offsets, decode_token
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """`positions` name where to begin; what they do not name begins at `rest`, a time in ms or a word."""
+    """`positions` name where to begin; what they do not name begins at `rest`: a word, a time in ms, or -N.
+
+    -N is N before the end of each partition.
+    """
 
     rest: Literal["now", "beginning"] | int = "now"
     positions: Positions | None = None
@@ -39,6 +42,8 @@ def parse_start(
         if len(topics) > 1:
             raise ValueError("from=PARTITION:OFFSET is for one topic: use after= with a resume token")
         return Start("now", {(topics[0], partition): offset for partition, offset in decode_offsets(begin).items()})
+    if re.fullmatch(r"-[1-9][0-9]{0,3}", begin):
+        return Start(int(begin))
     return Start(_time_ms(begin))
 
 
@@ -51,5 +56,6 @@ def _time_ms(text: str) -> int:
         return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError):
         raise ValueError(
-            f"from is now, beginning, offsets like 0:124,1:456 or a time like 2026-11-16T12:00:00Z, not {text[:100]!r}"
+            "from is now, beginning, -N for the last ones, offsets like 0:124,1:456 or a time like "
+            f"2026-11-16T12:00:00Z, not {text[:100]!r}"
         ) from None

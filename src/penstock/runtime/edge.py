@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 
 from penstock.client.producer import EventProducer
 from penstock.client.tail import Tail
+from penstock.dashboard.queries import QueryStates
 from penstock.dashboard.routes import page_routes
 from penstock.deliver.routes import Live
 from penstock.errors import ConfigError
@@ -86,13 +87,19 @@ async def serve(spec: RunSpec, plan: Plan) -> int:
     tail = Tail(spec.queue, on_failure=partial(ending.on_failure, "the reader of topics"))
     results = Results(plan, config, tail, spec.queue)
     live = Live(plan, config, tail, spec.queue)
+    states = QueryStates(plan, tail)
 
     async def missing(timeout_s: float) -> list[str]:
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
     metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
     doors = IngestDoors(collector, results)
-    routes = [*result_routes(plan, results), *live.routes, *operator_routes(missing, metrics), *page_routes(plan)]
+    routes = [
+        *result_routes(plan, results),
+        *live.routes,
+        *operator_routes(missing, metrics),
+        *page_routes(plan, states),
+    ]
     guard = Guard(_front(doors, Starlette(routes=routes)), Gate(config, host))
     metrics.append(guard.metric_lines)
     try:
@@ -103,6 +110,7 @@ async def serve(spec: RunSpec, plan: Plan) -> int:
         asyncio.get_running_loop().add_signal_handler(number, ending.asked.set)
     await _run_server(edge_server(guard, config), sock, doors, live, ending)
     await results.close()
+    await states.close()
     await tail.close()
     await producer.close()
     return ending.status

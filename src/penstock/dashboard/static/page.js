@@ -1,11 +1,12 @@
 // The live page: one delivery by EventSource, its numbers, its latency, its newest results.
-const ROWS = 20, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000;
+const ROWS = 20, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000, ASK_QUERIES_MS = 1_000;
 const MOODS = { approved: "good", ok: "good", declined: "bad", rejected: "bad", failed: "bad" };
+const STATES = { running: "good", parked: "bad", silent: "bad", restarting: "bad" };
 const at = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
 const withToken = (path) => token ? path + (path.includes("?") ? "&" : "?") + "token=" + encodeURIComponent(token) : path;
 
-let total = 0, dots = [], rows = [], columns = [], values = new Map(), source = null, dirty = false;
+let total = 0, dots = [], rows = [], columns = [], values = new Map(), source = null, dirty = false, openedMs = 0;
 
 const facts = await (await fetch(withToken("/app.json"))).json();
 document.title = at("app").textContent = facts.app;
@@ -17,10 +18,11 @@ if (facts.deliveries.length) listen(); else at("empty").textContent = "This app 
 
 function listen() {
   source?.close();
-  total = 0; dots = []; rows = []; columns = []; values = new Map(); dirty = true;
+  total = 0; dots = []; rows = []; columns = []; values = new Map(); dirty = true; openedMs = Date.now();
   const delivery = facts.deliveries[at("delivery").selectedIndex];
   at("path").textContent = `${delivery.path.join(" → ")} · ${delivery.promise}`;
-  source = new EventSource(withToken(delivery.at));
+  // With the latest that are there already; when the connection comes back, the browser says where it left off.
+  source = new EventSource(withToken(`${delivery.at}?from=-${ROWS}`));
   source.onopen = () => link("live", "live");
   source.onerror = () => link("away", "connection lost, trying again");
   source.addEventListener(delivery.topic, (event) => take(JSON.parse(event.data)));
@@ -29,15 +31,19 @@ function listen() {
 function link(state, words) { at("link").className = state; at("link").textContent = words; }
 
 function take(result) {
-  const now = Date.now();
-  total += 1;
-  dots.push({ at: now, ms: result.time_ms > 0 ? Math.max(0, now - result.time_ms) : null });
-  if (dots.length > SAMPLES) dots.splice(0, dots.length - SAMPLES);
+  const now = Date.now(), isNew = result.stored_ms >= openedMs;
+  if (isNew) {
+    total += 1;
+    dots.push({ at: now, ms: result.time_ms > 0 ? Math.max(0, now - result.time_ms) : null });
+    if (dots.length > SAMPLES) dots.splice(0, dots.length - SAMPLES);
+  }
   const sent = result.value ?? result.text ?? result.base64 ?? null;
   const value = sent !== null && typeof sent === "object" && !Array.isArray(sent) ? sent : { value: sent };
   for (const name of Object.keys(value)) if (!columns.includes(name) && columns.length < 12) columns.push(name);
-  for (const [name, cell] of Object.entries(value)) count(name, cell);
-  rows.unshift({ value, at: now });
+  if (isNew) for (const [name, cell] of Object.entries(value)) count(name, cell);
+  rows.unshift({ value, at: isNew ? now : 0, stored: result.stored_ms });
+  // What was there before comes partition by partition.
+  if (!isNew) rows.sort((a, b) => b.stored - a.stored);
   rows.length = Math.min(rows.length, ROWS);
   dirty = true;
 }
@@ -123,6 +129,21 @@ function drawChart(now, median) {
   }
 }
 
+async function showQueries() {
+  let found = [];
+  try { found = await (await fetch(withToken("/queries.json"))).json(); } catch { return; }  // the link says that it is away
+  at("queries").hidden = !found.length;
+  const number = (value) => value === null || value === undefined ? "–" : value.toLocaleString("en");
+  at("states").replaceChildren(...found.map((query) => {
+    const line = element("tr", ""), state = element("td", query.state, STATES[query.state] ?? ""), mode = element("td", query.mode ?? "");
+    if (query.reason) state.append(element("small", ` ${query.reason}`));
+    if (query.mode_reason) mode.append(element("small", ` ${query.mode_reason}`));
+    line.append(element("td", query.query), state, mode, element("td", number(query.lag), "number"),
+      element("td", number(query.rows_in_per_s), "number"), element("td", `${query.reads.join(", ")} → ${query.writes}`));
+    return line;
+  }));
+}
+
 function fresh(sample) {
   return sample.replaceAll("NEW-ID", `by-hand-${Date.now().toString(36)}`).replaceAll('"NOW"', `"${new Date().toISOString()}"`);
 }
@@ -150,3 +171,5 @@ function showCurl() {
 
 setInterval(draw, 250);
 draw();
+setInterval(showQueries, ASK_QUERIES_MS);
+showQueries();
