@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
-from driving.analyze import Analyze
+from driving.analyze import APPS, WITHIN_S, Analyze
 
 from penstock.drills.broker_process import BrokerProcess
 
@@ -27,3 +29,14 @@ def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerPro
     assert "nn" in told["typo"]
     assert not list((folder / "data" / "analyze" / "checkpoints").iterdir())
     assert not [line for line in analyze.lines if line.startswith("ready")]
+
+
+def test_a_dry_run_names_them_too_and_starts_nothing(tmp_path: Path) -> None:
+    """Asked of Spark without a queue."""
+    words = [sys.executable, "-m", "penstock", "run", str(APPS / "faulty.py"), "--dry-run"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=WITHIN_S, check=False)
+    assert done.returncode == 2
+    assert "penstock: query forgets: must return a DataFrame" in done.stderr
+    assert "penstock: query typo: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from penstock.cli.output import json_option, print_json
+from penstock.config import AnalyzeConfig
 from penstock.errors import ConfigError
+from penstock.settings import load_config
+
+if TYPE_CHECKING:
+    from penstock.plan import Plan
 
 
 @click.command("run")
@@ -15,7 +25,9 @@ from penstock.errors import ConfigError
 @click.option("--listen", metavar="HOST:PORT", help="Address of the queue that is started for Kafka clients.")
 @click.option("--queue", default="", metavar="HOST:PORT", help="Use this queue, ours or Apache Kafka; start none.")
 @click.option("--insecure", is_flag=True, default=None, help="Allow an address that other machines can reach.")
-@click.option("--dry-run", is_flag=True, help="Say what would run, with which settings and why; start nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would run, with which settings and why; check the queries on Spark."
+)
 @json_option
 def command(
     app: str,
@@ -57,9 +69,34 @@ def _tell(app: str, queue: str, as_json: bool) -> int:
     else:
         kind = Queue()
     plan = plan_app(load_app(app), kind)
-    if as_json:
-        print_json(plan_json(plan))
-    else:
+    if not as_json:
         for line in plan_lines(plan, reasons=True):
             click.echo(line)
+    modes, unchecked = _check(plan, app)
+    if as_json:
+        print_json(plan_json(plan) | {"checked": modes, "unchecked": unchecked})
+        return 0
+    for query, told in modes.items():
+        why = f" ({told['reason']})" if told["reason"] else ""
+        click.echo(f"checked  query {query}: {told['mode']}{why}")
+    if unchecked:
+        click.echo(f"the queries themselves were not checked: {unchecked}")
     return 0
+
+
+def _check(plan: Plan, app: str) -> tuple[dict[str, dict[str, str | None]], str | None]:
+    """The mode of each query as Spark sees it, or why Spark was not asked; ConfigError if one cannot run."""
+    if not plan.queries:
+        return {}, None
+    try:
+        from penstock.analyze.checking import NoSparkError, check_queries
+    except ImportError:
+        return {}, "Spark is missing: run pip install 'penstock[spark]'"
+    # PySpark logs a trace for each fault, which we tell in a line, and others when its JVM is gone.
+    logging.disable(logging.CRITICAL)
+    config, _ = load_config(Path.cwd(), os.environ, {}, AnalyzeConfig)
+    try:
+        found = check_queries(plan, app, config)
+    except NoSparkError as missing:
+        return {}, str(missing)
+    return {name: {"mode": choice.mode, "reason": choice.reason} for name, choice in found.items()}, None

@@ -1,0 +1,68 @@
+"""Whether every query can run as it is, and in which mode: asked of Spark without a queue, before anything starts."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.analyze.building import Refused, refuse_all
+from penstock.analyze.jobs import Jobs
+from penstock.analyze.modes import ONCE, Choice, choose, obstacle
+from penstock.analyze.session import open_session
+from penstock.analyze.settings import session_settings
+from penstock.analyze.start import SparkStart
+from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.errors import PenstockError
+from penstock.guarantee import Queue
+from penstock.jvm.java import find_java
+from penstock.plan import Plan
+from penstock.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class NoSparkError(PenstockError):
+    """There is no Spark here that could be asked."""
+
+
+_NOWHERE = "127.0.0.1:1"  # a query is planned without a word to the queue
+
+
+def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Choice]:
+    """The mode of each query; ConfigError with every fault of every one, NoSparkError if nobody can tell."""
+    faults: dict[str, tuple[str, ...]] = {}
+    found = {}
+    with tempfile.TemporaryDirectory() as folder, _spark(plan, config, Path(folder)) as spark:
+        spec = RunSpec(app=app, data=folder, queue=_NOWHERE, kind=Queue(), edge=EdgeConfig(), analyze=config)
+        jobs = Jobs(spec, plan, spark)
+        for query in plan.queries.values():
+            try:
+                built = jobs.build(query, Choice("realtime"))
+            except Refused as refused:
+                faults[query.name] = refused.faults
+                continue
+            against = ONCE if query.is_exactly_once else obstacle(built.operators)
+            found[query.name] = choose(query.mode, query.every_ms, against)
+    refuse_all(faults)
+    return found
+
+
+@contextmanager
+def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
+    try:
+        start = SparkStart(find_java(os.environ), config.memory, data)
+        jvm = start.jvm(keep_open=())
+    except PenstockError as missing:
+        raise NoSparkError(str(missing)) from missing
+    try:
+        (data / "events").mkdir()
+        yield open_session(jvm, session_settings(replace(config, ui=False), plan.app, data, 1))
+    finally:
+        start.end()
+        jvm.end()
