@@ -1,0 +1,5 @@
+package console;
+
+/** Development mode wants something to compile. */
+public final class Nothing {
+}
