@@ -24,6 +24,9 @@ class InstantFile:
     def read(self, position: int, length: int) -> bytes:
         return bytes(self._data[position : position + length])
 
+    def is_at_hand(self, position: int, length: int) -> bool:
+        return True
+
     def truncate(self, size: int) -> None:
         del self._data[size:]
 

@@ -60,6 +60,9 @@ class BrokerConfig:
         512 * MIB, "the same in all: past it fetches are answered empty, and who holds much is not read", at_least=MIB
     )
     fetch_bytes_max: int = setting(55 * MIB, "Kafka's limit for one fetch reply", at_least=KIB)
+    fetch_bytes_step: int = setting(
+        MIB, "read for one fetch at a time: everybody else waits so long; who wants more asks again", at_least=KIB
+    )
     metadata_queue_max: int = setting(1_000, "topic changes waiting for the one being written", at_least=1)
     request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
     reply_deadline_ms: int = setting(

@@ -22,6 +22,9 @@ class File(Protocol):
     def read(self, position: int, length: int) -> bytes:
         """At most `length` bytes from `position`; shorter only at the end of the file."""
 
+    def is_at_hand(self, position: int, length: int) -> bool:
+        """Whether reading this would not wait for the disk; True where nobody can tell."""
+
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:

@@ -76,7 +76,7 @@ def test_every_request_is_answered_once_in_order_and_truly(seed: int, script: li
         assert sent[client] == []
     # A partition that a full disk kept from being opened is opened by whoever asks for it next.
     found = {decode_header(one).base_offset: one for one in cut(records_of(stage.fetch(0)))}
-    assert (stage.node.held_bytes, stage.closed, stage.node.stopped) == (0, [], {})
+    assert (stage.node.room.held_bytes, stage.closed, stage.node.stopped) == (0, [], {})
     stored = [decode_header(one).producer_id for one in found.values()]
     assert len(stored) == len(set(stored))
     for offset, value in acknowledged.items():

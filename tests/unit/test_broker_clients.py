@@ -56,7 +56,7 @@ def test_a_client_with_too_much_unanswered_is_paused_and_taken_up_again() -> Non
     stage.end_syncs()
     assert [ack_of(answer).base_offset for _, answer in stage.answers()] == list(range(6))
     assert stage.resumes == [1]
-    assert stage.node.held_bytes == 0
+    assert stage.node.room.held_bytes == 0
 
 
 def test_all_clients_together_are_bounded() -> None:
@@ -105,7 +105,7 @@ def test_a_large_answer_counts_until_the_client_has_taken_it() -> None:
     for _ in range(5):
         stage.drained(1)
     assert len(stage.answers()) == 5
-    assert (stage.resumes[-1], stage.node.held_bytes) == (1, 0)
+    assert (stage.resumes[-1], stage.node.room.held_bytes) == (1, 0)
 
 
 def test_a_client_that_leaves_gives_everything_back() -> None:
@@ -116,7 +116,7 @@ def test_a_client_that_leaves_gives_everything_back() -> None:
         stage.send(produce_request(batch([b"x" * 2000])), 12)
     stage.drop(1)
     stage.end_syncs()
-    assert (stage.node.held_bytes, stage.node.connections) == (0, {})
+    assert (stage.node.room.held_bytes, stage.node.connections) == (0, {})
     stage.connect(2)
     assert ack_of(stage.produce(client=2)).error_code == 0
 
@@ -191,7 +191,7 @@ def test_garbage_closes_its_sender_and_changes_nothing() -> None:
                 stage.drop(client)
     assert list(stage.node.catalog.topics) == ["rain"]
     assert stage.fetch(0).responses[0].partitions[0].high_watermark == 1
-    assert stage.node.held_bytes == 0
+    assert stage.node.room.held_bytes == 0
 
 
 def test_frames_shorter_than_a_header_close_the_connection() -> None:

@@ -8,6 +8,7 @@ from stage.batches import batch
 from stage.logs import cut
 from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_of
 
+from penstock.broker.events import Load, Loaded
 from penstock.errors import ErrorCode
 from penstock.log.layout import LOG, file_name, partition_folder
 from penstock.records.batch import decode_header
@@ -219,3 +220,47 @@ def test_a_client_that_leaves_takes_its_waiting_fetches_along() -> None:
     assert not partition.fetches
     assert len(stage.node.connections) == 1
     assert ack_of(stage.produce()).error_code == 0
+
+
+def test_who_reads_old_records_waits_for_the_disk_alone() -> None:
+    """What is not in memory is asked for; others are answered meanwhile, and the reader when it has come."""
+    stage = Stage()
+    stage.topic()
+    stage.produce(batch([bytes(200_000)]))
+    stage.disk.is_at_hand = False
+    for client in (2, 3):
+        stage.connect(client)
+    stage.send(fetch_request(0), 12, 2)
+    (load,) = stage.seen(Load)
+    assert [part.length > 200_000 for part in load.parts] == [True]
+    assert stage.answers(2) == []
+    assert ack_of(stage.produce(batch([b"live"]))).error_code == 0
+    assert len(cut(records_of(stage.fetch(1, client=3)))) == 1
+    stage.step(Loaded(load.job))
+    ((_, answer),) = stage.answers(2)
+    assert [decode_header(found).base_offset for found in cut(records_of(answer))] == [0, 1]
+
+
+def test_who_leaves_while_the_disk_reads_is_forgotten() -> None:
+    stage = Stage()
+    stage.topic()
+    stage.produce(batch([bytes(200_000)]))
+    stage.disk.is_at_hand = False
+    stage.connect(2)
+    stage.send(fetch_request(0), 12, 2)
+    (load,) = stage.seen(Load)
+    stage.drop(2)
+    stage.step(Loaded(load.job))
+    assert stage.node.room.held_bytes == 0
+
+
+def test_one_reader_does_not_hold_a_step_for_long() -> None:
+    """A reply ends at fetch_bytes_step, though its partitions and the client would give and take more."""
+    stage = Stage(fetch_bytes_step=300_000)
+    stage.topic("rain", partitions=2)
+    for partition in (0, 1):
+        stage.produce(batch([bytes(200_000)]), partition=partition)
+    wanted = [FetchPartition(number, fetch_offset=0, partition_max_bytes=1 << 20) for number in (0, 1)]
+    request = FetchRequest(max_wait_ms=0, max_bytes=50 << 20, topics=[FetchTopic("rain", partitions=wanted)])
+    first, second = stage.ask(request, 12).responses[0].partitions
+    assert (len(first.records) > 200_000, len(second.records)) == (True, 0)

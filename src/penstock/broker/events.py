@@ -40,7 +40,13 @@ class Synced(NamedTuple):
     error: str | None
 
 
-Event = Connected | Received | Drained | Disconnected | Synced
+class Loaded(NamedTuple):
+    """What a Load asked for is at hand, or could not be had: reading it tells."""
+
+    job: int
+
+
+Event = Connected | Received | Drained | Disconnected | Synced | Loaded
 
 
 class Reply(NamedTuple):
@@ -66,6 +72,21 @@ class Sync(NamedTuple):
     folders: list[str]
 
 
+class Part(NamedTuple):
+    """A part of a file."""
+
+    file: File
+    position: int
+    length: int
+
+
+class Load(NamedTuple):
+    """Bring parts of files into memory while others go on, and say so with Loaded."""
+
+    job: int
+    parts: list[Part]
+
+
 class Pause(NamedTuple):
     """Stop reading from a client until Resume: it has too much unanswered."""
 
@@ -86,4 +107,4 @@ class Note(NamedTuple):
     details: dict[str, object]
 
 
-Effect = Reply | Close | Sync | Pause | Resume | Note
+Effect = Reply | Close | Sync | Load | Pause | Resume | Note

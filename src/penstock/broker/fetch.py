@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.broker.connection import Slot
+from penstock.broker.events import Part
 from penstock.broker.partition import Partition, Shown
 from penstock.errors import ErrorCode
-from penstock.log.reading import DamagedError, aborted_between, read_until
+from penstock.log.reading import DamagedError, aborted_between, begin_of, read_until
 from penstock.records.batch import LEADER_EPOCH
 from penstock.wire.fetch import (
     BY_TOPIC_ID,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.broker.node import Node
 
 _UNKNOWN = -1
+_SMALL_BYTES = 64 * 1024
 
 
 class Collected:
@@ -60,6 +62,23 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, code, []))
         return
+    if absent := _absent(node, call, header.api_version, now_ms):
+        waiting = WaitingFetch(slot, header, call, 0)
+        slot.connection.fetches[waiting] = None
+        node.loads.want(waiting, absent)
+        return
+    _answer_or_wait(node, slot, header, call, now_ms)
+
+
+def on_loaded(node: Node, job: int, now_ms: int) -> None:
+    """What a fetch reads has come from the disk: go on with it."""
+    waiting = node.loads.end(job)
+    if not waiting.is_done:
+        abandon(waiting)
+        _answer_or_wait(node, waiting.slot, waiting.header, waiting.call, now_ms)
+
+
+def _answer_or_wait(node: Node, slot: Slot, header: RequestHeader, call: FetchCall, now_ms: int) -> None:
     found = _collect(node, call, header.api_version, now_ms)
     if found.size >= call.min_bytes or found.has_error or call.max_wait_ms <= 0 or not call.topics:
         _answer(node, slot, header, found)
@@ -108,10 +127,35 @@ def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> 
     node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, 0, found.topics))
 
 
+def _absent(node: Node, call: FetchCall, version: int, now_ms: int) -> list[Part]:
+    """What this fetch would have to wait for the disk for: others must not wait with it."""
+    by_id = version >= BY_TOPIC_ID
+    room = min(call.bytes_max, node.config.fetch_bytes_max, node.config.fetch_bytes_step)
+    absent = []
+    for key, wanted in call.topics:
+        topic = node.catalog.find(key, by_id)
+        for fetch in wanted:
+            partition = node.partition(topic, fetch.partition, now_ms) if topic is not None else None
+            if not isinstance(partition, Partition):
+                continue
+            log = partition.log
+            limit = log.stable if call.is_committed else log.visible
+            if not log.start_offset <= fetch.offset < limit.offset:
+                continue
+            segment, position = begin_of(log, fetch.offset)
+            length = max(min(fetch.bytes_max, room, limit.end_in(segment) - position), 0)
+            room -= length
+            # The end of a log was written a moment ago, and is in memory.
+            if length > _SMALL_BYTES and not segment.file.is_at_hand(position, length):
+                absent.append(Part(segment.file, position, length))
+    return absent
+
+
 def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collected:
     by_id = version >= BY_TOPIC_ID
     is_full = node.room.is_full
-    room = 0 if is_full else min(call.bytes_max, node.config.fetch_bytes_max)
+    most = min(node.config.fetch_bytes_max, node.config.fetch_bytes_step)
+    room = 0 if is_full else min(call.bytes_max, most)
     found = Collected(room, call.is_committed, may_exceed=not is_full)
     for key, wanted in call.topics:
         topic = node.catalog.find(key, by_id)

@@ -19,6 +19,7 @@ from penstock.broker.events import (
     Drained,
     Effect,
     Event,
+    Loaded,
     Note,
     Pause,
     Received,
@@ -26,9 +27,10 @@ from penstock.broker.events import (
     Resume,
     Synced,
 )
-from penstock.broker.fetch import WaitingFetch, abandon, finish, on_visible
+from penstock.broker.fetch import WaitingFetch, abandon, finish, on_loaded, on_visible
 from penstock.broker.groups.coordinator import Coordinator
 from penstock.broker.groups.journal import open_group_journal
+from penstock.broker.loads import Loads
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
 from penstock.broker.produce import produce_shaped
@@ -76,6 +78,7 @@ class Node:
         self._effects: list[Effect] = []
         self._outbox: dict[Connection, list[Buffer]] = {}
         self._timers = Timers()
+        self.loads = Loads()
         self._syncs = Syncs(config.checkpoint_ms)
         self._retention_at_ms = now_ms + config.retention_check_ms
         self.room = Room(config)
@@ -93,6 +96,8 @@ class Node:
                 self._on_frame(event, now_ms)  # type: ignore[arg-type]  # told apart by type, which is fastest
             elif kind is Synced:
                 self._on_synced(event, now_ms)  # type: ignore[arg-type]
+            elif kind is Loaded:
+                on_loaded(self, event.job, now_ms)  # type: ignore[union-attr]
             elif kind is Drained:
                 if (connection := self.connections.get(event.connection)) is not None:  # type: ignore[union-attr]
                     self.room.drained(connection)
@@ -109,6 +114,7 @@ class Node:
         for connection, chunks in self._outbox.items():
             if chunks and not connection.is_closed:
                 effects.append(Reply(connection.number, chunks, connection.unsent_bytes > 0))
+        effects += self.loads.take()
         self._outbox.clear()
         self._effects = []
         return effects
@@ -298,11 +304,6 @@ class Node:
     def _partitions(self) -> list[Partition]:
         own = (self.meta, self.groups.journal, self.transactions.journal)
         return [*self.store.open.values(), *(log.partition for log in own)]
-
-    @property
-    def held_bytes(self) -> int:
-        """What clients hold of this node's memory."""
-        return self.room.held_bytes
 
     @property
     def is_syncing(self) -> bool:

@@ -33,6 +33,9 @@ class ReadOnlyFile:
             data += more
         return data
 
+    def is_at_hand(self, position: int, length: int) -> bool:
+        return True
+
     def close(self) -> None:
         os.close(self._fd)
 

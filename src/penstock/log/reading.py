@@ -59,6 +59,15 @@ def read_until(log: Log, offset: int, bytes_max: int, limit: Point) -> tuple[mem
     return _read_from(log, segment, position, first, offset, bytes_max, limit)
 
 
+def begin_of(log: Log, offset: int) -> tuple[Segment, int]:
+    """About where a read from `offset` begins, found without reading."""
+    known = log.boundaries.get(offset)
+    if known is not None:
+        return known.segment, known.position
+    segment = log.segment_for(offset)
+    return segment, segment.index.floor(offset)[0]
+
+
 def aborted_between(log: Log, offset: int, end: int) -> list[Aborted]:
     """Aborted transactions that reach into [offset, end), all of which is decided."""
     found: list[Aborted] = []

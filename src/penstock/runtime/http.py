@@ -67,7 +67,7 @@ def _gauges(node: Node) -> dict[str, tuple[str, int]]:
         "partitions": ("Partitions of all topics.", node.catalog.partition_count),
         "partitions_open": ("Partitions in use since the start.", len(node.store.open)),
         "partitions_stopped": ("Partitions that a disk error has stopped.", len(node.stopped)),
-        "inflight_bytes": ("Bytes of requests unanswered and large replies unsent.", node.held_bytes),
+        "inflight_bytes": ("Bytes of requests unanswered and large replies unsent.", node.room.held_bytes),
     }
 
 

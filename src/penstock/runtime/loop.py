@@ -17,6 +17,7 @@ from penstock.broker.events import (
     Drained,
     Effect,
     Event,
+    Load,
     Note,
     Pause,
     Received,
@@ -30,6 +31,7 @@ from penstock.errors import PeerError
 from penstock.runtime.channel import Channel
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.http import HttpChannel
+from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
 from penstock.runtime.syncing import SyncPool
 
@@ -47,6 +49,7 @@ class Loop:
         self._config = config
         self._clock = clock
         self._pool = pool
+        self._loads = LoadPool()
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
@@ -63,9 +66,11 @@ class Loop:
         self._signal_fd = -1
         self._is_stopping = False
         self._poller.register(pool.wake_fd, IN)
+        self._poller.register(self._loads.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
             Reply: self._reply,
             Sync: self._sync,
+            Load: self._loads.submit,
             Close: self._close,
             Pause: self._pause,
             Resume: self._resume,
@@ -212,6 +217,8 @@ class Loop:
     def _on_other(self, fd: int, mask: int, events: list[Event]) -> None:
         if fd == self._pool.wake_fd:
             events.extend(self._pool.collect())
+        elif fd == self._loads.wake_fd:
+            events.extend(self._loads.collect())
         elif fd in self._listeners:
             self._listeners[fd]()
         elif fd in self._https:

@@ -78,6 +78,9 @@ class FakeFile:
         self._disk.call("read", self._path)
         return bytes(self.inode.data[position : position + length])
 
+    def is_at_hand(self, position: int, length: int) -> bool:
+        return self._disk.is_at_hand
+
     def truncate(self, size: int) -> None:
         self._disk.call("truncate", self._path)
         self._disk.give_room(len(self.inode.data) - size)
@@ -123,6 +126,7 @@ class FakeDisk:
         self.chance = chance
         self.root = Folder()
         self.faults = Faults()
+        self.is_at_hand = True
         self.failed: dict[Inode, str] = {}  # syncs that failed since the node started
         self.retried: list[str] = []  # files synced again after that
 

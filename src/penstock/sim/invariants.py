@@ -146,8 +146,8 @@ def bounded_memory(world: World) -> str | None:
     if node is None:
         return None
     held = sum(connection.held_bytes for connection in node.connections.values())
-    if held != node.held_bytes:
-        return f"{node.held_bytes} bytes are counted as held, connections hold {held}"
+    if held != node.room.held_bytes:
+        return f"{node.room.held_bytes} bytes are counted as held, connections hold {held}"
     for connection in node.connections.values():
         real = sum(slot.request_bytes for slot in connection.slots) + connection.unsent_bytes
         if real != connection.held_bytes:

@@ -170,7 +170,7 @@ def _fetch_not_woken(sound: Any) -> Any:
 
 def _held_bytes_leak(sound: Any) -> Any:
     def on_gone_client(self: Node, number: int) -> None:
-        held = self.held_bytes
+        held = self.room.held_bytes
         sound(self, number)
         self.room.held_bytes = held
 

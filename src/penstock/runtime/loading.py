@@ -1,0 +1,65 @@
+"""Old records are read from the disk by threads, so that nobody waits but who wants them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from contextlib import suppress
+from queue import SimpleQueue
+
+from penstock.broker.events import Load, Loaded, Part
+from penstock.runtime.disk import RealFile
+
+THREADS = 2
+_PIECE = 256 * 1024
+_AHEAD = 2  # who reads old records goes on with the next: so much more is asked of the disk meanwhile
+
+
+class LoadPool:
+    """Runs Load effects; `wake_fd` tells of their end."""
+
+    def __init__(self) -> None:
+        self._wanted: SimpleQueue[Load] = SimpleQueue()
+        self._ended: deque[Load] = deque()
+        self._threads = 0
+        self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def submit(self, load: Load) -> None:
+        if self._threads < THREADS:
+            threading.Thread(target=self._work, name=f"load-{self._threads}", daemon=True).start()
+            self._threads += 1
+        self._wanted.put(load)
+
+    def collect(self) -> list[Loaded]:
+        """Those that have ended since the last call."""
+        with suppress(BlockingIOError):
+            os.read(self.wake_fd, 4096)
+        ended = []
+        while self._ended:
+            ended.append(Loaded(self._ended.popleft().job))
+        return ended
+
+    def _work(self) -> None:
+        while True:
+            load = self._wanted.get()
+            for part in load.parts:
+                with suppress(OSError):  # whoever reads it then meets the error, and tells it
+                    _bring(part)
+            self._ended.append(load)
+            with suppress(BlockingIOError):  # a full pipe wakes the loop as well
+                os.write(self._wake_write, b"!")
+
+
+def _bring(part: Part) -> None:
+    file, position, length = part
+    if not isinstance(file, RealFile):
+        raise TypeError("only files of the real disk are loaded here")
+    # A handle of its own: the loop may give up the file's while this thread reads.
+    fd = os.open(file.full_path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.posix_fadvise(fd, position, length * (1 + _AHEAD), os.POSIX_FADV_WILLNEED)
+        for at in range(position, position + length, _PIECE):
+            os.pread(fd, min(_PIECE, position + length - at), at)
+    finally:
+        os.close(fd)
