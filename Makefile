@@ -7,7 +7,7 @@ MINUTES ?= 5
 SEED ?= 1
 FRAMES ?= 1000000
 
-.PHONY: help setup run tour check lint test sim bench storm siege lock clean
+.PHONY: help setup run tour check lint test sim bench storm siege console lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,9 @@ siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal
 
 bench: setup  ## beside a warm Apache Kafka in the same run
 	$(PY) -m bench
+
+console: setup  ## a web console for Kafka on our broker, looked at in Chromium; needs mvn
+	WEB_CONSOLE=1 $(BIN)/pytest -q tests/compat/test_web_console.py
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -36,14 +36,14 @@ def until(holds: Callable[[], bool]) -> None:
 def test_the_life_of_a_topic(broker_address: str, client: str, topic: str, tmp_path: Path) -> None:
     """Create, describe, grow, configure, delete records, delete: each step is seen by the next."""
     admin = ADMINS[client](broker_address, tmp_path)
-    admin.create(topic, 2, retention_ms=60_000)
+    admin.create(topic, 2, retention_ms=3_600_000)
     until(lambda: admin.partitions(topic) == 2)
-    assert admin.setting(topic, "retention.ms") == "60000"
+    assert admin.setting(topic, "retention.ms") == "3600000"
     admin.grow(topic, 3)
     until(lambda: admin.partitions(topic) == 3)
     if admin.alters_settings:
-        admin.alter(topic, "retention.ms", "70000")
-        until(lambda: admin.setting(topic, "retention.ms") == "70000")
+        admin.alter(topic, "retention.ms", "7200000")
+        until(lambda: admin.setting(topic, "retention.ms") == "7200000")
     with Connection(broker_address) as connection:
         until(lambda: produce(connection, topic, batch_of(lines("a", "b", "c"))).error_code == 0)
         admin.delete_records(topic, 2)

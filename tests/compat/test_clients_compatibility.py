@@ -7,17 +7,20 @@ from asking.java import run_java
 from asking.requests import create_topic
 
 ADMIN = ("create-topics", "describe-acls", "describe-configs")
+ATTEMPTS = 5
+TOO_SLOW = "Timed out after 10000 ms"  # the judge's own patience, which a busy machine exhausts
 PROMISED = ("offsets-for-times", "cluster-id", "idempotent-producer", *ADMIN)
 
 
 def test_kafkas_judge_of_brokers_finds_every_feature(connection: Connection, broker_address: str, topic: str) -> None:
     """Produce, seek by time, cluster id, admin calls, idempotence, a record larger than a fetch; on both brokers."""
-    create_topic(connection, topic)
     features = [word for name in PROMISED for word in (f"--{name}-supported", "true")]
-    done = run_java(
-        "org.apache.kafka.tools.ClientCompatibilityTest",
-        *("--bootstrap-server", broker_address, "--topic", topic, "--num-cluster-nodes", "1"),
-        *("--expect-record-too-large-exception", "false", *features),
-    )
+    expected = ("--num-cluster-nodes", "1", "--expect-record-too-large-exception", "false", *features)
+    for attempt in range(ATTEMPTS):
+        create_topic(connection, f"{topic}-{attempt}")
+        at = ("--bootstrap-server", broker_address, "--topic", f"{topic}-{attempt}")
+        done = run_java("org.apache.kafka.tools.ClientCompatibilityTest", *at, *expected)
+        if TOO_SLOW not in done.stderr:
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS" in done.stdout
