@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.metadata import version
-from pathlib import Path
-
-import pytest
 from asking.connection import Connection
 from asking.nodes import Both
 from asking.requests import create_topic
-from confluent_kafka import libversion
 
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
@@ -22,7 +16,6 @@ from penstock.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
 LIST_TRANSACTIONS = 66
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
 
@@ -71,13 +64,3 @@ def test_an_unknown_kind_of_change_is_named(both: Both, topic: str) -> None:
         answer = connection.ask(request, 1, IncrementalAlterConfigsResponse)
         codes.append(answer.responses[0].error_code)
     assert codes == [ErrorCode.INVALID_CONFIG, ErrorCode.UNKNOWN_SERVER_ERROR]
-
-
-def test_the_document_names_the_clients_that_are_tested(capsys: pytest.CaptureFixture[str]) -> None:
-    """The versions of this run, printed, and the same in docs/differences.md."""
-    tested = {name: version(name) for name in ("confluent-kafka", "kafka-python", "aiokafka")}
-    tested["librdkafka"] = libversion()[0]
-    with capsys.disabled():
-        sys.stdout.write("".join(f"\n{name} {number}" for name, number in tested.items()) + "\n")
-    told = DOCUMENT.read_text()
-    assert [name for name, number in tested.items() if f"{name} {number}" not in told] == []
