@@ -41,7 +41,7 @@ class Weather:
     def __init__(self, seed: int, players: Sequence[str], *, disk: bool, syncs: bool) -> None:
         self._chance = random.Random(f"weather/{seed}")
         self._players = list(players)
-        self._committing = [name for name in players if not name.startswith(NEVER_COMMIT)]
+        self._committing = [name for name in players if not name.startswith(NEVER_COMMIT)] or self._players
         self._kinds = KINDS | (DISK_KINDS if disk else {}) | (SYNC_KINDS if syncs else {})
         others = [kind for kind in self._kinds if kind != "kill-broker"]
         self._first = ["kill-broker", *self._chance.sample(others, len(others))]
