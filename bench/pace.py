@@ -24,6 +24,8 @@ class Pace:
     latency_s: float = 20.0
     backlog_bytes: int = 5_000 * MEGABYTE
     rebalances: int = 10
+    transactions_s: float = 10.0
+    transactional_ids: int = 10_000
     core_requests: int = 300_000
     partitions: int = 10_000
     idle_s: float = 10.0
@@ -51,6 +53,8 @@ QUICK = Pace(
     latency_s=4.0,
     backlog_bytes=300 * MEGABYTE,
     rebalances=3,
+    transactions_s=3.0,
+    transactional_ids=500,
     core_requests=30_000,
     idle_s=2.0,
     commit_s=5,

@@ -1,4 +1,4 @@
-"""A process that reads a topic with confluent-kafka: ADDRESS TOPIC RECORDS."""
+"""A process that reads a topic with confluent-kafka: ADDRESS TOPIC RECORDS [ISOLATION]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AT_ONCE = 1000
 _SILENCE_S = 30.0
 
 
-def read_all(address: str, topic: str, records: int) -> float:
+def read_all(address: str, topic: str, records: int, isolation: str = "read_committed") -> float:
     """Records a second from the first record to the last."""
     consumer = Consumer(
         {
@@ -22,6 +22,7 @@ def read_all(address: str, topic: str, records: int) -> float:
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
             "queued.min.messages": 1_000_000,
+            "isolation.level": isolation,
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
@@ -44,4 +45,4 @@ def _count(messages: list[Message]) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"rate": read_all(sys.argv[1], sys.argv[2], int(sys.argv[3]))}))
+    print(json.dumps({"rate": read_all(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])}))

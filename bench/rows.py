@@ -16,6 +16,7 @@ from bench.requests import RequestsTrial
 from bench.row import Row, Trial
 from bench.scene import FSYNC, KAFKA, NO_FSYNC, OURS
 from bench.start import StartTrial
+from bench.transactions import CommittedTrial, OwnersTrial, TransactionsTrial
 
 
 def _produce() -> list[Row]:
@@ -91,6 +92,31 @@ def _consumers() -> list[Row]:
     ]  # fmt: skip
 
 
+def _transactions() -> list[Row]:
+    rows = []
+    for partitions in (1, 10):
+        ours = TransactionsTrial(OURS, partitions, FSYNC)
+        synced, plain = (TransactionsTrial(KAFKA, partitions, durability) for durability in (FSYNC, NO_FSYNC))
+        name, title = f"transactions-{partitions}p", f"transactions of 100 records, partitions: {partitions}"
+        rows += [
+            Row(name, f"{title}, both with fsync", "/s", ours, synced, "rate", goal=1.5),
+            Row(f"{name}-default", f"{title}, Kafka without", "/s", ours, plain, "rate"),
+        ]
+    committed, kafka_committed = (CommittedTrial(side) for side in (OURS, KAFKA))
+    owners, kafka_owners = (OwnersTrial(side) for side in (OURS, KAFKA))
+    many = "10,000 transactional ids"
+    return [
+        *rows,
+        Row("read-committed", "reading what is committed, of an ordinary reader's rate", "part", committed,
+            kafka_committed, "part",
+            goal=0.9, is_goal_a_value=True),
+        Row("owners-10000-memory", f"{many}: memory", "MB", owners, kafka_owners, "megabytes",
+            more_is_better=False),
+        Row("owners-10000-start", f"{many}: start to first ack", "s", owners, kafka_owners, "start",
+            more_is_better=False),
+    ]  # fmt: skip
+
+
 def _costs() -> list[Row]:
     def both(name: str, title: str, unit: str, pair: list[Trial], value: str, goal: float | None = None) -> Row:
         return Row(name, title, unit, pair[0], pair[1], value, more_is_better=False, goal=goal)
@@ -112,7 +138,16 @@ def _costs() -> list[Row]:
     ]
 
 
-ROWS: list[Row] = [*_produce(), *_consume(), *_requests(), *_latency(), *_consumers(), *_costs(), *PATH_ROWS]
+ROWS: list[Row] = [
+    *_produce(),
+    *_consume(),
+    *_requests(),
+    *_latency(),
+    *_consumers(),
+    *_transactions(),
+    *_costs(),
+    *PATH_ROWS,
+]
 
 
 def chosen(names: str | None) -> list[Row]:

@@ -44,6 +44,10 @@ def _queue(pace: Pace) -> list[str]:
         f" as a heartbeat says so; until the last has its share; median of {pace.rebalances}.",
         "Idle consumers: 1,000 in ten groups, a heartbeat every 3 s and a fetch that waits 500 ms, two connections"
         f" each; processor time of the broker over {pace.idle_s:.0f} s.",
+        "Transactions: one confluent-kafka producer (linger.ms 0), 100 records of 100 B, commit, the next; for"
+        f" {pace.transactions_s:.0f} s. With fsync Kafka's topic and its journal of transactions have"
+        " flush.messages=1. Reading what is committed: 100 B records in transactions of 1,000, confluent-kafka.",
+        f"Transactional ids: {pace.transactional_ids:,}, each initialised once, then a clean restart.",
         "Start: from the start of the process on an empty folder to the ack of one record in a topic made meanwhile;"
         " Kafka's formatting of the folder is not counted. Memory: resident set of the process.",
         f"Core: Node.step with a disk in memory and no sockets, {pace.core_requests:,} requests.",

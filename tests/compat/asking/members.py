@@ -87,6 +87,9 @@ class KafkaPythonMember:
             metadata_max_age_ms=500,
             **settings,
         )
+        # A leader that does not know the topics yet gives nobody anything and joins again at once; kafka-python 3.0.12 then
+        # hangs now and then, until its session ends.
+        self._consumer.topics()
         if topics[0].startswith("^"):
             self._consumer.subscribe(pattern=topics[0])
         else:
