@@ -13,6 +13,7 @@ from bench.topics import create_topic, first_ack
 from bench.wire_client import WireClient
 from penstock.errors import PenstockError
 from penstock.wire.apis import ApiKey
+from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from penstock.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -24,6 +25,7 @@ from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitP
 KAFKAS_JOURNAL = "__transaction_state"
 _NOT_YET = (14, 15, 16, 51)  # its coordinator loads, is not there, is elsewhere, or is busy
 _TOPIC, _SET, _UNSET = 2, 0, 1
+_OF_A_TRANSACTION = 1
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def _init(client: WireClient, name: str) -> None:
             return
         if answer.error_code not in _NOT_YET or time.monotonic() > deadline:
             raise PenstockError(f"{name} got no producer id: error {answer.error_code}")
+        # Kafka makes its journal when somebody asks where it is.
+        client.ask(ApiKey.FIND_COORDINATOR, 2, FindCoordinatorRequest(name, _OF_A_TRANSACTION), FindCoordinatorResponse)
         time.sleep(0.05)
 
 
