@@ -87,8 +87,8 @@ class KafkaPythonMember:
             metadata_max_age_ms=500,
             **settings,
         )
-        # A leader that does not know the topics yet gives nobody anything and joins again at once; kafka-python 3.0.12 then
-        # hangs now and then, until its session ends.
+        # A leader that does not know the topics yet gives nobody anything and joins again at once; then kafka-python
+        # 3.0.12 hangs now and then, until its session ends.
         self._consumer.topics()
         if topics[0].startswith("^"):
             self._consumer.subscribe(pattern=topics[0])
