@@ -9,12 +9,18 @@ from asking.requests import create_topic
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsTopic,
+)
 from penstock.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from penstock.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 LIST_TRANSACTIONS = 66
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
@@ -64,3 +70,23 @@ def test_an_unknown_kind_of_change_is_named(both: Both, topic: str) -> None:
         answer = connection.ask(request, 1, IncrementalAlterConfigsResponse)
         codes.append(answer.responses[0].error_code)
     assert codes == [ErrorCode.INVALID_CONFIG, ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_an_impossible_name_spoils_only_its_own_answer(both: Both, topic: str) -> None:
+    """Kafka fails inside for all topics of a DescribeTopicPartitions; we name the one that is impossible."""
+    codes = []
+    for connection in both:
+        create_topic(connection, topic)
+        request = DescribeTopicPartitionsRequest([DescribeTopicPartitionsTopic(name) for name in (topic, "../x")])
+        answer = connection.ask(request, 0, DescribeTopicPartitionsResponse)
+        codes.append({told.name: told.error_code for told in answer.topics})
+    ours, theirs = codes
+    assert ours == {topic: ErrorCode.NONE, "../x": ErrorCode.INVALID_TOPIC_EXCEPTION}
+    assert theirs == dict.fromkeys((topic, "../x"), ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def test_only_what_has_settings_is_listed(both: Both) -> None:
+    """Kafka's loggers can be set, and are listed; ours have one level, set at the start."""
+    request = ListConfigResourcesRequest([8])
+    ours, theirs = (each.ask(request, 1, ListConfigResourcesResponse).config_resources for each in both)
+    assert (len(ours), len(theirs)) == (0, 1)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from asking import consumer_scenarios, data_scenarios, group_scenarios, topic_scenarios, transaction_scenarios
+from asking import (
+    cluster_scenarios,
+    consumer_scenarios,
+    data_scenarios,
+    group_scenarios,
+    topic_scenarios,
+    transaction_scenarios,
+)
 from asking.comparison import comparable
 from asking.connection import Connection
 from asking.nodes import Both
@@ -53,6 +60,13 @@ SCENARIOS: dict[ApiKey, Scenario] = {
     ApiKey.LIST_TRANSACTIONS: transaction_scenarios.ask_list_transactions,
     ApiKey.DESCRIBE_PRODUCERS: transaction_scenarios.ask_describe_producers,
     ApiKey.WRITE_TXN_MARKERS: transaction_scenarios.ask_write_markers,
+    ApiKey.ELECT_LEADERS: cluster_scenarios.ask_elect_leaders,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: cluster_scenarios.ask_alter_log_dirs,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: cluster_scenarios.ask_alter_reassignments,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: cluster_scenarios.ask_list_reassignments,
+    ApiKey.DESCRIBE_QUORUM: cluster_scenarios.ask_describe_quorum,
+    ApiKey.LIST_CONFIG_RESOURCES: cluster_scenarios.ask_list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: cluster_scenarios.ask_describe_topic_partitions,
 }
 
 # Fields that may differ: ids and ports are each broker's own, texts of errors are ours.
@@ -113,6 +127,19 @@ MAY_DIFFER: dict[ApiKey, set[str]] = {
     },
     ApiKey.WRITE_TXN_MARKERS: {"markers.producer_id"},
     ApiKey.DESCRIBE_CLUSTER: {"brokers.port", "cluster_id", "error_message"},
+    ApiKey.ELECT_LEADERS: {"replica_election_results.partition_result.error_message"},
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: {"responses.partitions.error_message"},
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: {"topics.topic_id"},
+    # How long a metadata log is and when it was asked is each broker's own; Kafka's controllers have a port of theirs.
+    ApiKey.DESCRIBE_QUORUM: {
+        "nodes.listeners",
+        "topics.partitions.error_message",
+        "topics.partitions.leader_epoch",
+        "topics.partitions.high_watermark",
+        "topics.partitions.current_voters.log_end_offset",
+        "topics.partitions.current_voters.last_fetch_timestamp",
+        "topics.partitions.current_voters.last_caught_up_timestamp",
+    },
 }
 VERSIONS = [
     pytest.param(api.key, version, id=f"{api.name}-v{version}")

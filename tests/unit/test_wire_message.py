@@ -132,5 +132,12 @@ def test_the_versions_served_are_those_of_kafka_4_3() -> None:
         "DescribeCluster": (0, 2),
         "DescribeProducers": (0, 0),
         "DescribeTransactions": (0, 0),
+        "AlterReplicaLogDirs": (1, 2),
+        "ElectLeaders": (0, 2),
+        "AlterPartitionReassignments": (0, 1),
+        "ListPartitionReassignments": (0, 0),
+        "DescribeQuorum": (0, 2),
+        "ListConfigResources": (0, 1),
+        "DescribeTopicPartitions": (0, 0),
         "ListTransactions": (0, 1),  # Kafka's version 2 brings a regular expression
     }

@@ -99,7 +99,7 @@ def _default(field: Schema) -> Any:
         return []
     if default == "null" or (kind == "records" and default is None):
         return None
-    if kind in _BITS:
+    if kind in _BITS or kind == "uint16":
         return int(str(default or 0), 0)
     if kind == "bool":
         return default == "true"
@@ -125,6 +125,8 @@ def _one(kind: str, field: Schema, version: int, case: str, numbers: Iterator[in
         edge = 1 << (_BITS[kind] - 1)
         made = (number, edge - 1 - number, number - edge)[number % 3]
         return made if str(made) != field.get("default") else made + 1
+    if kind == "uint16":
+        return 65_535 - number
     if kind == "bool":
         return field.get("default") != "true"
     if kind == "uuid":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.broker.add_offsets_to_txn import handle_add_offsets_to_txn
 from penstock.broker.add_partitions_to_txn import handle_add_partitions_to_txn
 from penstock.broker.alter_configs import handle_alter_configs
+from penstock.broker.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from penstock.broker.api_versions import handle_api_versions
 from penstock.broker.call import Call
 from penstock.broker.connection import Slot
@@ -24,7 +25,10 @@ from penstock.broker.describe_configs import handle_describe_configs
 from penstock.broker.describe_groups import handle_describe_groups
 from penstock.broker.describe_log_dirs import handle_describe_log_dirs
 from penstock.broker.describe_producers import handle_describe_producers
+from penstock.broker.describe_quorum import handle_describe_quorum
+from penstock.broker.describe_topic_partitions import handle_describe_topic_partitions
 from penstock.broker.describe_transactions import handle_describe_transactions
+from penstock.broker.elect_leaders import handle_elect_leaders
 from penstock.broker.end_txn import handle_end_txn
 from penstock.broker.fetch import handle_fetch
 from penstock.broker.find_coordinator import handle_find_coordinator
@@ -33,6 +37,7 @@ from penstock.broker.init_producer_id import handle_init_producer_id
 from penstock.broker.join_group import handle_join_group
 from penstock.broker.leader_epoch import handle_offset_for_leader_epoch
 from penstock.broker.leave_group import handle_leave_group
+from penstock.broker.list_config_resources import handle_list_config_resources
 from penstock.broker.list_groups import handle_list_groups
 from penstock.broker.list_offsets import handle_list_offsets
 from penstock.broker.list_transactions import handle_list_transactions
@@ -41,6 +46,7 @@ from penstock.broker.offset_commit import handle_offset_commit
 from penstock.broker.offset_delete import handle_offset_delete
 from penstock.broker.offset_fetch import handle_offset_fetch
 from penstock.broker.produce import handle_produce
+from penstock.broker.reassignments import handle_alter_partition_reassignments, handle_list_partition_reassignments
 from penstock.broker.sync_group import handle_sync_group
 from penstock.broker.txn_offset_commit import handle_txn_offset_commit
 from penstock.broker.write_txn_markers import handle_write_txn_markers
@@ -92,4 +98,11 @@ COLD: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
     ApiKey.TXN_OFFSET_COMMIT: handle_txn_offset_commit,
     ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: handle_alter_replica_log_dirs,
+    ApiKey.ELECT_LEADERS: handle_elect_leaders,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_alter_partition_reassignments,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
+    ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
+    ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
 }

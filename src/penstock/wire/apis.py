@@ -8,6 +8,11 @@ from enum import IntEnum
 from penstock.wire.message import Message
 from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from penstock.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from penstock.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from penstock.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from penstock.wire.messages.consumer_group_heartbeat import (
@@ -25,7 +30,13 @@ from penstock.wire.messages.describe_configs import DescribeConfigsRequest, Desc
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from penstock.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from penstock.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from penstock.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
 from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from penstock.wire.messages.fetch import FetchRequest, FetchResponse
 from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -37,8 +48,13 @@ from penstock.wire.messages.incremental_alter_configs import (
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from penstock.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from penstock.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from penstock.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from penstock.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
 from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -83,17 +99,24 @@ class ApiKey(IntEnum):
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_ACLS = 29
     DESCRIBE_CONFIGS = 32
+    ALTER_REPLICA_LOG_DIRS = 34
     DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
     DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
     OFFSET_DELETE = 47
+    DESCRIBE_QUORUM = 55
     DESCRIBE_CLUSTER = 60
     DESCRIBE_PRODUCERS = 61
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +179,13 @@ _TABLE = (
     _api(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest, DescribeClusterResponse),
     _api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, DescribeProducersResponse),
     _api(ApiKey.DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest, DescribeTransactionsResponse),
+    _api(ApiKey.ALTER_REPLICA_LOG_DIRS, AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
+    _api(ApiKey.ELECT_LEADERS, ElectLeadersRequest, ElectLeadersResponse),
+    _api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse),
+    _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
+    _api(ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequest, DescribeQuorumResponse),
+    _api(ApiKey.LIST_CONFIG_RESOURCES, ListConfigResourcesRequest, ListConfigResourcesResponse),
+    _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
     # Version 2 brings a pattern: a stranger's regular expression has no place in an event loop.
     _api(ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest, ListTransactionsResponse, max_version=1),
 )
