@@ -20,7 +20,7 @@ __all__ = ["KafkaNode", "run_tool"]
 
 _NODE_LOGGING = Path(__file__).with_name("node.log4j2.properties")
 _CLUSTER_ID = "cGVuc3RvY2stb3JhY2xlIQ"
-_READY_DEADLINE_S = 60.0
+_READY_DEADLINE_S = 180.0  # a loaded machine takes its time with a JVM
 _STOP_DEADLINE_S = 30.0
 _POLL_S = 0.05
 _STARTS_MAX = 3  # a port that was free may be taken before Kafka binds it
