@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from penstock.jvm.kafka import KafkaNode
+
+sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode adds no folder of its own
+pytest_plugins = ["clients_seen"]
+
+# Waits that prove nothing; tests/compat gives our broker the same heartbeat.
+_KAFKA_IN_A_HURRY = {
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+}
 
 
 @pytest.fixture(scope="session")
@@ -30,5 +42,5 @@ def need_tool() -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaNode]:
     """A real Apache Kafka, one a worker, started by the first test that asks; use topics of your own."""
-    with KafkaNode(tmp_path_factory.mktemp("kafka"), heap="512m") as node:
+    with KafkaNode(tmp_path_factory.mktemp("kafka"), heap="512m", settings=_KAFKA_IN_A_HURRY) as node:
         yield node

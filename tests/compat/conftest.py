@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clients_seen import ClientWatch
 
+from penstock.drills.broker_process import BrokerProcess
 from penstock.jvm.kafka import KafkaNode
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `asking`: pytest's importlib mode adds no folder of its own
 
 from asking.connection import Connection
-from asking.nodes import Both, PenstockNode
-
-READY = re.compile(r"ready (\S+)")
+from asking.nodes import Both
 
 
 @pytest.fixture(scope="session")
-def penstock_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PenstockNode]:
+def penstock_node(tmp_path_factory: pytest.TempPathFactory, client_watch: ClientWatch) -> Iterator[BrokerProcess]:
     """A real broker process, one a worker, started by the first test that asks; use topics of your own."""
     folder = tmp_path_factory.mktemp("penstock")
-    command = [str(Path(sys.executable).with_name("penstock")), "broker", "--data", str(folder / "data")]
-    with (folder / "broker.err").open("w") as complaints:
-        process = subprocess.Popen(
-            [*command, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=complaints, text=True
-        )
-    try:
-        assert process.stdout is not None
-        said = READY.match(process.stdout.readline())
-        assert said is not None, (folder / "broker.err").read_text()
-        yield PenstockNode(said.group(1), process, folder / "data")
-        assert process.poll() is None, (folder / "broker.err").read_text()
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    hurry = {"consumer_heartbeat_ms": 1_000}
+    with BrokerProcess(folder / "data", folder, settings=hurry) as node, client_watch.watching(node):
+        yield node
+        assert node.is_running, node.said
 
 
 @pytest.fixture(scope="module", params=["penstock", "kafka"])
@@ -60,7 +47,7 @@ def address_of(broker: str, request: pytest.FixtureRequest) -> str:
     outside = os.environ.get(f"COMPAT_{broker.upper()}")  # a node that runs already, while writing tests
     if outside is not None:
         return outside
-    node: PenstockNode | KafkaNode = request.getfixturevalue(f"{broker}_node")
+    node: BrokerProcess | KafkaNode = request.getfixturevalue(f"{broker}_node")
     return node.address
 
 

@@ -6,14 +6,14 @@ import base64
 import re
 from uuid import UUID, uuid4
 
-from asking.nodes import PenstockNode
 from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from penstock.drills.broker_process import BrokerProcess
 from penstock.jvm.tools import run_tool
 
 
-def test_kafkas_dump_tool_reads_our_segments(penstock_node: PenstockNode) -> None:
+def test_kafkas_dump_tool_reads_our_segments(penstock_node: BrokerProcess) -> None:
     """Every record at its offset, every checksum right, in a file that our broker wrote."""
     topic = f"dumped-{uuid4().hex}"
     settings = {"bootstrap.servers": penstock_node.address}

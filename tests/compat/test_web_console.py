@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from asking.connection import Connection
 from asking.members import ConfluentMember, poll_until, write
-from asking.nodes import PenstockNode
 from asking.requests import create_topic
 from playwright.sync_api import Page, sync_playwright
+
+from penstock.drills.broker_process import BrokerProcess
 
 CONSOLE = Path(__file__).with_name("console")
 PAGES = "/q/dev-ui/io.quarkus.quarkus-kafka-client"
@@ -33,7 +34,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def console(penstock_node: PenstockNode, tmp_path: Path, need_tool: Callable[[str], str]) -> Iterator[str]:
+def console(penstock_node: BrokerProcess, tmp_path: Path, need_tool: Callable[[str], str]) -> Iterator[str]:
     """The address of a console that looks at our broker."""
     folder = shutil.copytree(CONSOLE, tmp_path / "console")
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -82,7 +83,7 @@ def page(need_tool: Callable[[str], str]) -> Iterator[Page]:
 
 
 def test_a_web_console_shows_topics_messages_groups_and_lag(
-    console: str, page: Page, penstock_node: PenstockNode, tmp_path: Path
+    console: str, page: Page, penstock_node: BrokerProcess, tmp_path: Path
 ) -> None:
     """As a person sees it: the topic and its count, its records, the group with its member and what it has not read."""
     address = penstock_node.address

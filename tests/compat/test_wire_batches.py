@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 from asking.batches import NOW_MS, Line, batch_of, lines, patched, plain_body
 from asking.connection import Connection
-from asking.nodes import PenstockNode
 from asking.requests import LATEST, MAX_TIMESTAMP, create_topic, fetch, list_offset, produce
 
+from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import ErrorCode
 from penstock.records.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decode_header
 
@@ -137,7 +137,7 @@ def test_a_lie_among_honest_batches_is_refused_too(connection: Connection, broke
         assert after.base_offset == 9
 
 
-def test_no_batch_at_all_is_refused(penstock_node: PenstockNode, topic: str) -> None:
+def test_no_batch_at_all_is_refused(penstock_node: BrokerProcess, topic: str) -> None:
     """Null in place of a batch has an answer; Kafka 4.3.1 leaves its client waiting for ever."""
     with Connection(penstock_node.address) as connection:
         create_topic(connection, topic)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clients_seen import ClientWatch
 
 from penstock.drills.broker_process import BrokerProcess
 
@@ -20,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def broker(folder: Path) -> Iterator[BrokerProcess]:
+def broker(folder: Path, client_watch: ClientWatch) -> Iterator[BrokerProcess]:
     """Our broker, to be killed and started again."""
-    with BrokerProcess(folder / "queue", folder) as running:
+    with BrokerProcess(folder / "queue", folder) as running, client_watch.watching(running):
         yield running

@@ -8,6 +8,7 @@ import pytest
 from stage.batches import batch
 from stage.nodes import Stage, ack_of, fetch_request, produce_request
 
+from penstock.broker.counters import render_metrics
 from penstock.broker.events import Received, Reply
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS, ApiKey
@@ -205,3 +206,18 @@ def test_bytes_from_a_client_nobody_knows_are_ignored() -> None:
     """A frame may still be on its way when its connection is closed."""
     stage = Stage()
     assert stage.step(Received(99, memoryview(bytearray(b"late")))) == []
+
+
+def test_clients_are_counted_by_what_they_say_they_are() -> None:
+    """KIP-511, for metrics; strangers cannot fill the memory with names."""
+    stage = Stage()
+    for name, version in (("kcat", "1.7"), ("kcat", "1.7"), ("x" * 65, "1"), ("no good", "1")):
+        stage.send(ApiVersionsRequest(name, version), 4)
+    stage.send(ApiVersionsRequest(), 0)
+    counted = stage.node.counters.software
+    assert counted == {("kcat", "1.7"): 2, ("other", "other"): 1, ("unknown", "unknown"): 1}
+    for number in range(1_000):
+        stage.send(ApiVersionsRequest("stranger", str(number)), 4)
+    assert len(counted) <= 101
+    assert sum(counted.values()) == 1_004
+    assert 'clients_total{software="kcat",version="1.7"} 2\n' in render_metrics(stage.node.counters, {})

@@ -24,14 +24,17 @@ _SERVED = [
 ]
 _FEATURES = {"transaction.version": 2}  # KIP-890: the epoch grows with every transaction
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511: what may go into logs and metrics
+_UNKNOWN = ("unknown", "unknown")
 
 
 def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
+    software = _UNKNOWN
     if call.header.api_version >= 3:
-        names = (request.client_software_name, request.client_software_version)
-        if not all(_SOFTWARE.fullmatch(name) for name in names):
+        software = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(name) for name in software):
             call.reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
+    call.node.counters.called_by(*software)
     answer = ApiVersionsResponse(api_keys=_SERVED)
     if call.header.api_version >= 3:
         answer.finalized_features_epoch = 0

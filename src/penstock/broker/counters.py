@@ -5,6 +5,10 @@ from __future__ import annotations
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
 
+# Strangers choose these names, and each one is kept and shown.
+_SOFTWARE_MAX = 100
+_SOFTWARE_CHARS_MAX = 64
+
 
 class Counters:
     """Plain numbers; the hot path only adds."""
@@ -13,6 +17,7 @@ class Counters:
         self.requests = dict.fromkeys(APIS, 0)
         self.refusals: dict[int, int] = {}
         self.closed: dict[str, int] = {}
+        self.software: dict[tuple[str, str], int] = {}
         self.produced_records = 0
         self.produced_batches = 0
         self.produced_bytes = 0
@@ -32,6 +37,15 @@ class Counters:
 
     def refused(self, code: int) -> None:
         self.refusals[code] = self.refusals.get(code, 0) + 1
+
+    def called_by(self, name: str, version: str) -> None:
+        """A client has said what it is; whatever is too much is counted as `other`."""
+        told = (name, version)
+        if told not in self.software and (
+            len(self.software) >= _SOFTWARE_MAX or max(map(len, told)) > _SOFTWARE_CHARS_MAX
+        ):
+            told = ("other", "other")
+        self.software[told] = self.software.get(told, 0) + 1
 
     def closed_for(self, reason: str) -> None:
         self.closed[reason] = self.closed.get(reason, 0) + 1
@@ -67,6 +81,9 @@ def render_metrics(counters: Counters, gauges: dict[str, tuple[str, int]]) -> st
     lines += _head("penstock_broker_connections_closed_total", "Connections closed by the broker.", "counter")
     for reason, count in counters.closed.items():
         lines.append(f'penstock_broker_connections_closed_total{{reason="{reason}"}} {count}')
+    lines += _head("penstock_broker_clients_total", "Clients by the software and version they say they are.", "counter")
+    for (name, version), count in counters.software.items():
+        lines.append(f'penstock_broker_clients_total{{software="{name}",version="{version}"}} {count}')
     for name, (text, value) in gauges.items():
         lines += _head(f"penstock_broker_{name}", text, "gauge")
         lines.append(f"penstock_broker_{name} {value}")

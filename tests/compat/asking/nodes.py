@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from typing import NamedTuple
 
 from asking.connection import Connection
-
-
-class PenstockNode(NamedTuple):
-    """A running broker of ours."""
-
-    address: str
-    process: subprocess.Popen[str]
-    data: Path
 
 
 class Both(NamedTuple):
