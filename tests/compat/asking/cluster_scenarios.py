@@ -119,7 +119,7 @@ def ask_list_config_resources(connection: Connection, version: int, topic: str) 
 
 
 def ask_describe_topic_partitions(connection: Connection, version: int, topic: str) -> list[Message]:
-    """Whole, page by page, beyond the end; a name that is not there; a cursor that fits nothing."""
+    """Whole, page by page, beyond the end; names that are not there or cannot be; a cursor that fits nothing."""
     first, second = f"{topic}-1", f"{topic}-2"
     create_topic(connection, first, partitions=3)
     create_topic(connection, second, partitions=2)
@@ -133,6 +133,7 @@ def ask_describe_topic_partitions(connection: Connection, version: int, topic: s
         ([first], 10, (first, 9)),
         ([first, f"{first}-missing"], 3, None),
         ([MISSING, first], 1, None),
+        ([first, "../x", "x" * 250, "."], 10, None),
         ([second], 10, (first, 0)),
         ([first], 10, (first, -1)),
         ([first], 0, None),
