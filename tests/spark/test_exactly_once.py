@@ -133,8 +133,14 @@ def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(broker:
                     threading.Event().wait(chance.uniform(0, 2))
                 kill(victim, analyze, broker)
         await_all(broker.address, sender.sent)
+        # Spark does not know what such a query wrote: its sink tells.
+        read(broker.address, "penstock.queries", lambda found: any(map(_tells_of_bookings, found)))
         assert analyze.stop() == 0
     assert_each_once(broker.address, sender.sent, repeat)
+
+
+def _tells_of_bookings(record: Record) -> bool:
+    return bool(record.json["writes"] == "bookings" and record.json["rows_out"])
 
 
 @pytest.mark.timeout(600)
@@ -158,7 +164,7 @@ def test_each_result_stands_once_on_apache_kafka(kafka_node: KafkaNode, folder: 
 def test_who_was_fenced_commits_nothing(broker: BrokerProcess, folder: Path) -> None:
     """An old driver that wakes up after its successor has begun: its batch is not seen, and it is told."""
     provide_topics(broker.address, [Wanted("out", 1), Wanted("out.batches", 1)])
-    old, new = (OnceSink("out", "out.batches", broker.address, Checkpoint(folder, "none")) for _ in range(2))
+    old, new = (OnceSink("out", "out.batches", broker.address, Checkpoint(folder, "none"), {}) for _ in range(2))
     first, second = (token_of(number, "query", [f"{number}"]) for number in range(2))
     assert old.open() is None
     old.commit([(b"k", b"first", ())], first)

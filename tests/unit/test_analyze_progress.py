@@ -39,6 +39,13 @@ def test_what_spark_does_not_know_stays_unknown() -> None:
     assert (numbers.positions, lag_behind(numbers, {("in", 0): 5})) == ({}, None)
 
 
+def test_what_a_sink_of_ours_wrote_counts_where_spark_does_not_know() -> None:
+    numbers = Numbers()
+    take_progress(numbers, progress(sink={"numOutputRows": -1}), 1, 12)
+    take_progress(numbers, progress(sink={"numOutputRows": -1}), 2, 0)
+    assert (numbers.rows_out, numbers.rows_out_per_s) == (12, 0.0)
+
+
 def test_a_later_progress_moves_positions_and_adds_up_rows() -> None:
     numbers = Numbers()
     take_progress(numbers, progress(), 1)

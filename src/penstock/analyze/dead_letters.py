@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock import event
+from penstock.analyze.progress import Written
 from penstock.analyze.rows import AHEAD, broken_rows, read_records
 from penstock.errors import PenstockError
 from penstock.plan import TopicPlan
@@ -27,21 +28,24 @@ class DeadLetters:
         self.name = event.dead_topic(topic.name)
         self._queue = queue
         self._producer: Producer | None = None
+        self.written: Written = {}
 
     def frame(self, spark: SparkSession, options: dict[str, str]) -> DataFrame:
         """The records of the topic that reach no query."""
         return broken_rows(read_records(spark, self.topic, self._queue, options), self.topic)
 
-    def write(self, batch: DataFrame, _: int) -> None:
+    def write(self, batch: DataFrame, number: int) -> None:
         """Write a batch; it counts as done only when the queue has all of it."""
-        self.write_rows(batch.toLocalIterator())
+        self.written[number] = self.write_rows(batch.toLocalIterator())
 
-    def write_rows(self, rows: Iterable[Any]) -> None:
-        """Write these rows, and wait for the queue; PenstockError if it has not all of them."""
+    def write_rows(self, rows: Iterable[Any]) -> int:
+        """Write these rows, and wait for the queue; how many. PenstockError if it has not all of them."""
         faults: list[str] = []
+        count = 0
         try:
             for row in rows:
                 self._produce(row, faults)
+                count += 1
             left = self._producer.flush(_FLUSH_S) if self._producer is not None else 0
         except BaseException:
             self._producer = None
@@ -50,6 +54,7 @@ class DeadLetters:
             # What it still holds would come later, beside the repeat; and after a fatal error it takes nothing more.
             self._producer = None
             raise _away(faults[0] if faults else "dead letters were not acknowledged")
+        return count
 
     def _produce(self, row: Any, faults: list[str]) -> None:
         if self._producer is None:

@@ -10,6 +10,7 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
 from penstock.analyze.once import EVENTS_MAX_BATCH, OnceSink
+from penstock.analyze.progress import Written
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.settings import commit_ms, query_settings
@@ -45,11 +46,12 @@ class Jobs:
     def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
         """A query; `first` was built to look for faults, and serves the first start."""
         ready = [first]
+        written: Written = {}
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
             built = at_hand[1] if at_hand and at_hand[0].mode == choice.mode else self.build(query, choice)
-            writer = self._to_sink(_writer(built.records, query.name, checkpoint), query, checkpoint)
+            writer = self._to_sink(_writer(built.records, query.name, checkpoint), query, checkpoint, written)
             if choice.mode == "realtime":
                 writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
             elif query.every_ms is not None:
@@ -65,12 +67,14 @@ class Jobs:
             may_fall_back=query.mode == "auto",
             from_latest=query.from_latest,
             keeps_event=first[1].keeps_event,
+            written=written,
         )
 
-    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path) -> Any:
+    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written) -> Any:
         if query.is_exactly_once:
             batches = batches_topic(self._plan.app, query.name)
-            sink = OnceSink(query.writes, batches, self._spec.queue, Checkpoint(checkpoint.parent, checkpoint.name))
+            kept = Checkpoint(checkpoint.parent, checkpoint.name)
+            sink = OnceSink(query.writes, batches, self._spec.queue, kept, written)
             return writer.foreachBatch(sink.write)
         kafka = writer.format("kafka").options(**_SINK)
         return kafka.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
@@ -86,7 +90,7 @@ class Jobs:
             started: StreamingQuery = writer.trigger(processingTime=f"{every_ms} milliseconds").start()
             return started
 
-        return Job(letters.name, (topic.name,), letters.name, begin)
+        return Job(letters.name, (topic.name,), letters.name, begin, written=letters.written)
 
 
 def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[str, str]:

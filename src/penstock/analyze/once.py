@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.progress import Written
 from penstock.analyze.results import HEADER_NAMES, with_flat_headers
 from penstock.analyze.tokens import Token, decode_token, encode_token, is_done
 from penstock.client.last import last_value
@@ -29,9 +30,10 @@ Row = tuple[bytes | None, bytes | None, tuple[bytes | None, ...]]
 class OnceSink:
     """The writer of one query. Whoever opens a later one with the same batches ends this one."""
 
-    def __init__(self, topic: str, batches: str, queue: str, checkpoint: Checkpoint) -> None:
+    def __init__(self, topic: str, batches: str, queue: str, checkpoint: Checkpoint, written: Written) -> None:
         """`batches` is the topic of the tokens; its name is also the transactional id."""
         self._topic = topic
+        self._written = written
         self._batches = batches
         self._queue = queue
         self._checkpoint = checkpoint
@@ -51,6 +53,7 @@ class OnceSink:
         # A power cut that took what says which events these are would make another batch of the same number.
         self._checkpoint.sync()
         self.commit(rows, token)
+        self._written[number] = len(rows)
 
     def open(self) -> Token | None:
         """Fence whoever wrote before, and learn which batch was committed last."""

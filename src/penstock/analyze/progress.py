@@ -9,6 +9,7 @@ from typing import Any
 
 Positions = dict[str, dict[str, int]]
 Batch = tuple[str, int]  # the run of a query, and the number of its batch
+Written = dict[int, int]  # rows that a sink of ours wrote, by the number of their batch: Spark does not know it
 
 _NO_WATERMARK_YET = "1970-01-01T00:00:00.000Z"
 
@@ -41,10 +42,10 @@ def unseen(recent: Sequence[Mapping[str, Any]], seen: Batch | None) -> list[Mapp
     return [progress for (run, number), progress in found.items() if seen is None or run != seen[0] or number > seen[1]]
 
 
-def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: int) -> None:
-    """Put one progress of Spark into the numbers."""
+def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: int, written: int | None = None) -> None:
+    """Put one progress of Spark into the numbers; `written` is what our own sink says, if it is one of ours."""
     rows_in = _count(progress.get("numInputRows")) or 0
-    rows_out = _count(progress.get("sink", {}).get("numOutputRows"))
+    rows_out = _count(progress.get("sink", {}).get("numOutputRows")) if written is None else written
     seconds = (_count(progress.get("batchDuration")) or 0) / 1000
     numbers.rows_in += rows_in
     numbers.rows_in_per_s = _rate(rows_in, seconds)

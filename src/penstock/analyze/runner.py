@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
-from penstock.analyze.progress import Batch, Numbers, batch_of, lag_behind, take_progress, unseen
+from penstock.analyze.progress import Batch, Numbers, Written, batch_of, lag_behind, take_progress, unseen
 from penstock.analyze.queue import Queue
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Job:
     may_fall_back: bool = False
     from_latest: bool = False
     keeps_event: bool = True
+    written: Written = field(default_factory=dict)
 
 
 class Runner:
@@ -72,7 +73,7 @@ class Runner:
             self.life.on_progress()
             self._checkpoint.sync()  # before anybody is told that it is committed
             for progress in new:
-                take_progress(self.numbers, progress, now_ms)
+                take_progress(self.numbers, progress, now_ms, self.job.written.pop(batch_of(progress)[1], None))
         if not is_active:
             self._query = None
             self._on_failure(failure_of(_told(query.exception())), now_ms)

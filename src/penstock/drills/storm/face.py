@@ -18,8 +18,9 @@ KINDS = ("confluent", "kafka_python", "aio")
 SESSION_MS = 6_000
 HEARTBEAT_MS = 1_000
 TRANSACTION_MS = 10_000
-# Longer than any outage of the storm: what is in flight is repeated, not given up.
-DELIVERY_MS = 110_000
+# Longer than any outage of the storm: a client that gives up on a record begins a new epoch, and sends again under it
+# what was in flight beside that record, which may stand already. No broker can know it for a repeat.
+DELIVERY_MS = 300_000
 BACKOFF_MS = 50
 
 OnSettle = Callable[[Place, str, Outcome, int | None], None]

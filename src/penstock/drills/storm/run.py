@@ -89,12 +89,14 @@ def run_storm(
         director.calm()
         troubles = settle(cast, address, auditor, recorder, tell)
         troubles += stage.finish()
-    players = cast.players.values()
-    troubles += [trouble for player in players for trouble in player.troubles]
-    verdict = check(event for _, event in join_histories(histories_in(folder)))
-    gave_up = {player.part.name: player.gave_up for player in players if player.gave_up}
-    numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
-    return Outcome(verdict, director.done, director.restarts, gave_up, *numbers, troubles)
+        troubles += [trouble for player in cast.players.values() for trouble in player.troubles]
+        verdict = check(event for _, event in join_histories(histories_in(folder)))
+        gave_up = {player.part.name: player.gave_up for player in cast.players.values() if player.gave_up}
+        numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
+        outcome = Outcome(verdict, director.done, director.restarts, gave_up, *numbers, troubles)
+        if mounted is not None and not outcome.is_good:
+            shutil.copytree(data / "data", folder / "data")  # the disk goes with this block
+    return outcome
 
 
 def histories_in(folder: Path) -> list[Path]:
