@@ -28,6 +28,7 @@ class Kind(Enum):
 _RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
 _REBUILT = "nothing to do: it is made again from the log, which alone is believed"
 _REMADE = "remove it while no broker runs: it is made again from the log, which alone is believed"
+_PADDING = "zero bytes that no batch was written to"
 _HARM = (Kind.DAMAGED, Kind.MISSING, Kind.UNREADABLE)
 
 
@@ -123,7 +124,7 @@ def _scan(disk: Disk, folder: str, base_offset: int) -> _Scanned:
 
 def _without_padding(file: File, damage: Damage) -> Damage:
     is_padding = damage.next_offset is None and is_zero(file, damage.position, damage.end)
-    return damage._replace(reason="zero bytes that no batch was written to") if is_padding else damage
+    return damage._replace(reason=_PADDING) if is_padding else damage
 
 
 def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> Iterator[Finding]:
@@ -142,6 +143,8 @@ def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> It
         for damage in segment.damages:
             unknown = witness is None and damage.next_offset is None and after is None
             tail = unknown or (proven and _is_behind(segment, damage.position, witness))
+            if tail and after is None and damage.reason == _PADDING:
+                continue  # the log is written into zeros that stand there already
             if damage.next_offset is None and after is not None:
                 damage = damage._replace(next_offset=after.base_offset)
             yield _cut_at_start(segment, damage, proven) if tail else _damaged(segment, damage, witness)

@@ -101,7 +101,7 @@ class Log:
                 raise StorageError(self.stopped)
             if self.config.in_memory and self.next_offset > self._witness.reserved:
                 self._reserve()
-            active.file.write(position, self._staged)
+            active.write(self._staged, self.staged_bytes, is_synced=not self.config.in_memory)
         except OSError as error:
             self._take_back(f"writing {active.path} failed: {error}")
         except StorageError as error:
@@ -177,8 +177,8 @@ class Log:
         self.next_offset = self.written.offset
         self._discard_staged()
         try:
-            if self.stopped is None and self.active.file.size() > self.active.end:
-                self.active.file.truncate(self.active.end)
+            if self.stopped is None:
+                self.active.trim()
         except OSError as error:
             self.stop(f"{reason}; the torn tail cannot be cut back: {error}")
         raise StorageError(reason)
@@ -200,6 +200,8 @@ class Log:
         with suppress(OSError):  # it can be rebuilt
             self.save_checkpoint()
         try:
+            if self.active.is_ahead:
+                self.active.trim()
             segment = Segment.create(self.disk, self.folder, self.next_offset)
         except OSError as error:
             self._take_back(f"starting a segment in {self.folder} failed: {error}")
@@ -368,6 +370,8 @@ class Log:
             self.save_checkpoint()
             self._write_witness(self.next_offset if self.config.in_memory else 0)
             self.witness_file.sync()
+            if self.active.is_ahead:
+                self.active.trim()
         self._close_files()
 
     def _close_files(self) -> None:

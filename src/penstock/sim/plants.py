@@ -22,6 +22,7 @@ from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
+from penstock.log.segment import Segment
 from penstock.sim import group_plants, transaction_plants
 
 
@@ -133,6 +134,13 @@ def _torn_tail_kept(sound: Any) -> Any:
     return lambda disk, folder, segment, position: None
 
 
+def _zeros_left_behind(sound: Any) -> Any:
+    def trim(self: Segment) -> None:
+        pass
+
+    return trim
+
+
 def _repeats_forgotten(sound: Any) -> Any:
     def check(self: ProducerTable, *batch: int) -> Any:
         found = sound(self, *batch)
@@ -229,6 +237,7 @@ PLANTS: dict[str, Plant] = {
         Plant("witness-too-far", Log, "_write_witness", _witness_too_far, ("witness-is-sound",)),
         Plant("metadata-before-durable", MetaLog, "_append", _metadata_before_durable, ("catalog-equals-replay",)),
         Plant("torn-tail-kept", recovery, "_cut", _torn_tail_kept, ("no-false-damage",)),
+        Plant("zeros-left-behind", Segment, "trim", _zeros_left_behind, ("no-false-damage",)),
         Plant("repeats-forgotten", ProducerTable, "check", _repeats_forgotten, ("producer-repeat-stored-once",)),
         Plant("ids-given-again", Node, "__init__", _ids_given_again, ("producer-ids-are-unique",)),
         Plant("memory-offsets-reused", Log, "fill_reserved", _memory_offsets_reused, ("offsets-never-change",)),
