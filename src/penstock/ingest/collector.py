@@ -18,6 +18,8 @@ from penstock.ingest.room import Room
 from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
 from penstock.plan import Plan
 
+CHANCE_AT_ONCE = 4096
+
 
 class Ready(NamedTuple):
     """An event that may be stored."""
@@ -108,9 +110,26 @@ class Collector:
         )
 
 
+class _Chance:
+    """Random bytes, asked of the system many at a time: a call for each event costs more than the rest of its id."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        if self._at + count > len(self._bytes):
+            self._bytes, self._at = os.urandom(max(count, CHANCE_AT_ONCE)), 0
+        self._at += count
+        return self._bytes[self._at - count : self._at]
+
+
+_chance = _Chance()
+
+
 def fresh_ids(count: int) -> list[str]:
     """New ids for events that came without."""
-    return new_ids(count, now_ms(), os.urandom(count * CHANCE_BYTES))
+    return new_ids(count, now_ms(), _chance.take(count * CHANCE_BYTES))
 
 
 def now_ms() -> int:
