@@ -93,6 +93,22 @@ def test_a_full_segment_is_cut_to_its_size_before_anything_stands_behind_it() ->
     assert second.base_offset == 1
 
 
+def test_a_full_segment_stays_cut_through_a_kill_and_then_a_power_cut() -> None:
+    """Recovery shows what stands behind it, so the cut must be durable by then."""
+    disk = new_disk()
+    config = TopicConfig(segment_bytes=PAGE)
+    log = opened(disk, config)
+    put(log, batch([bytes(3000)]))
+    stage(log, batch([bytes(3000)]))
+    log.flush()
+    assert len(log.segments) == 2
+    before = read_all(opened(disk, config))
+    disk.cut_power(Mood.NOTHING)
+    again = opened(disk, config)
+    assert (read_all(again), [s.damages for s in again.segments]) == (before, [[], []])
+    assert len(before) == 2
+
+
 def test_a_clean_stop_leaves_files_of_their_size() -> None:
     """Kafka's tools read them."""
     disk = new_disk()

@@ -162,11 +162,11 @@ def _set_aside(disk: Disk, folder: str, segments: list[Segment]) -> None:
 
 def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Start) -> None:
     """What a killed broker wrote may still be in memory only: sync it before anybody may see it."""
-    dirty = [
-        s
-        for n, s in enumerate(segments)
-        if n >= start.segment and s.end > (start.position if n == start.segment else 0)
-    ]
+    behind = segments[start.segment :]
+    dirty = [s for s in behind if s.end > (start.position if s is behind[0] else 0)]
+    if dirty and dirty[0] is not behind[0]:
+        # It was cut to its size when the next one began, perhaps in memory only: what came back would be damage.
+        dirty.insert(0, behind[0])
     try:
         for segment in dirty:
             _write_again(segment, start.position if segment is segments[start.segment] else 0)
