@@ -137,7 +137,7 @@ class ShapedProduce(Slot):
 
 def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memoryview, now_ms: int) -> bool:
     """The fast way for a request like the one before; False, and nothing done, if anything is unusual about it."""
-    matched = shape.wire.match(frame) if len(frame) >= 8 else None
+    matched = shape.wire.match(frame)
     if matched is None or shape.catalog_version != node.catalog.version:
         return False
     correlation_id, batch = matched

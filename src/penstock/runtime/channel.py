@@ -61,6 +61,10 @@ class Channel:
         if size == 0:
             raise EOFError
         self.active_ms = now_ms
+        if not self._head and size > 4:
+            (length,) = _LENGTH.unpack_from(scratch)
+            if length == size - 4 <= self.frame_max:  # one frame, and whole: so most of them come
+                return [scratch[4:size]], size
         if self._head:
             # A length was cut in two: glue it, at the cost of one copy.
             data = memoryview(bytearray(self._head + scratch[:size].tobytes()))

@@ -38,6 +38,7 @@ from penstock.runtime.syncing import SyncPool
 SCRATCH_BYTES = 1024 * 1024
 SCRATCH_LEAST = 128 * 1024
 SWEEP_MS = 1000
+GATHERED_MAX = 256  # events of one step; what comes after them waits for its end
 IN, OUT = select.POLLIN, select.POLLOUT
 
 
@@ -61,6 +62,8 @@ class Loop:
         self._next_number = 0
         self._sweep_at_ms = 0
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._used = 0  # of the scratch, by frames that wait for the step
+        self._taken = 0  # bytes of these frames, and of those too long for the scratch
         self._spare: socket.socket | None = socket.socket()
         self._refused_log_ms = 0
         self._signal_fd = -1
@@ -109,32 +112,38 @@ class Loop:
         return deadline
 
     def _turn(self, timeout_ms: int) -> None:
-        """One wake-up: all that is ready goes into one step."""
+        """One wake-up: all that is ready, and what arrives while it is read, goes into one step."""
         ready = self._poller.poll(timeout_ms / 1000)
         now_ms = self._clock.now_ms()
         events, self._pending = self._pending, []
-        used = 0
-        for fd, mask in ready:
-            channel = self._channels.get(fd)
-            if channel is None:
-                self._on_other(fd, mask, events)
-                continue
-            if mask & OUT:
-                self._send_more(channel, events)
-            if mask & ~OUT and fd in self._channels:
-                if SCRATCH_BYTES - used < SCRATCH_LEAST:
-                    self._step(events, now_ms)
-                    events, used = [], 0
-                used += self._receive(channel, self._scratch[used:], events, now_ms)
+        self._used = 0
+        while ready:
+            before = len(events)
+            for fd, mask in ready:
+                channel = self._channels.get(fd)
+                if channel is None:
+                    self._on_other(fd, mask, events)
+                    continue
+                if mask & OUT:
+                    self._send_more(channel, events)
+                if mask & ~OUT and fd in self._channels:
+                    if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
+                        self._step(events, now_ms)
+                        events, before = [], 0
+                    self._receive(channel, events, now_ms)
+            # Whoever was accepted meanwhile is unknown to the node before the next step.
+            is_more = before < len(events) <= GATHERED_MAX and not self._pending
+            ready = self._poller.poll(0) if is_more else []
         self._step(events, now_ms)
 
     def _step(self, events: list[Event], now_ms: int) -> None:
         while True:
             self._perform_all(self._node.step(events, now_ms))
+            taken, self._taken, self._used = self._taken, 0, 0
             if not self._syncs:
                 return
             syncs, self._syncs = self._syncs, []
-            events = list(self._pool.run(syncs, len(events)))
+            events = list(self._pool.run(syncs, taken))
             if not events:
                 return
 
@@ -143,28 +152,29 @@ class Loop:
         for effect in effects:
             perform[type(effect)](effect)
 
-    def _receive(self, channel: Channel, scratch: memoryview, events: list[Event], now_ms: int) -> int:
+    def _receive(self, channel: Channel, events: list[Event], now_ms: int) -> None:
         if channel.is_paused or channel.closing is not None:
             self._drop(channel, events)  # a client that is not read wakes us only by an error or a hang-up
-            return 0
+            return
         try:
-            frames, used = channel.receive(scratch, now_ms)
+            frames, used = channel.receive(self._scratch[self._used :], now_ms)
         except (BlockingIOError, InterruptedError):
-            return 0
+            return
         except (EOFError, OSError):
             self._drop(channel, events)
-            return 0
+            return
         except PeerError as error:
             log_line("warning", "connection closed", peer=channel.peer, reason=str(error))
             self._node.counters.closed_for("frame")
             self._drop(channel, events)
-            return 0
+            return
+        self._used += used
         number = channel.number
         for frame in frames:
             events.append(Received(number, frame))
+            self._taken += len(frame)
         if frames:
             channel.frame_max = self._config.frame_bytes_max
-        return used
 
     def _accept(self, listener: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
         for _ in range(64):
@@ -373,6 +383,8 @@ class Loop:
             return
         for channel in list(self._channels.values()):
             channel.sock.close()
+        if self._spare is not None:
+            self._spare.close()
         self._pool.stop()
         self._perform_all(self._node.shut_down())
 

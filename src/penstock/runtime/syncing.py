@@ -13,7 +13,7 @@ from penstock.broker.events import Sync, Synced
 from penstock.runtime.disk import RealDisk, RealFile
 
 INLINE_FILES = 2
-INLINE_EVENTS = 8  # with more, the next group is better read while this one is synced
+INLINE_BYTES = 64 * 1024  # with more, the next group is better read while this one is synced
 
 
 class SyncPool:
@@ -30,9 +30,9 @@ class SyncPool:
         self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._is_signalled = False
 
-    def run(self, syncs: list[Sync], events: int) -> list[Synced]:
-        """Start the syncs of a step that took in so many events; those that were run at once have ended already."""
-        is_small = events <= INLINE_EVENTS and sum(len(sync.files) for sync in syncs) <= INLINE_FILES
+    def run(self, syncs: list[Sync], size: int) -> list[Synced]:
+        """Start the syncs of a step that took in `size` bytes; those that were run at once have ended already."""
+        is_small = size <= INLINE_BYTES and sum(len(sync.files) for sync in syncs) <= INLINE_FILES
         if is_small and self._running == 0 and self._pace.is_quick:
             return [self._run_now(sync) for sync in syncs]
         for sync in syncs:

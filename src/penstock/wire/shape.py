@@ -15,12 +15,14 @@ _TAIL = b"\0\0\0"  # no tagged fields: of the partition, the topic, the request
 class ProduceShape:
     """A produce request for one batch of one partition, as this client writes it."""
 
-    __slots__ = ("_at", "_middle", "_pack", "_reply_middle", "_reply_size", "_reply_tail", "version")
+    __slots__ = ("_at", "_middle", "_pack", "_reply_middle", "_reply_size", "_reply_tail", "_unpack", "version")
 
     def __init__(self, version: int, middle: bytes, key: bytes, index: int) -> None:
         self.version = version
         self._middle = middle
-        self._at = _HEAD.size + len(middle)
+        head = Struct(f"{_HEAD.format}{len(middle)}s")
+        self._at = head.size
+        self._unpack = head.unpack_from
         before, self._reply_tail = _reply_parts(version, key, index)
         self._reply_middle = before
         layout = Struct(f">ii{len(before)}sqqq{len(self._reply_tail)}s")
@@ -29,29 +31,28 @@ class ProduceShape:
 
     def match(self, frame: memoryview) -> tuple[int, memoryview] | None:
         """Correlation id and batch of a request of this shape; None if it is another."""
-        key, version, correlation_id = _HEAD.unpack_from(frame)
-        at = self._at
-        if key != 0 or version != self.version or frame[8:at].tobytes() != self._middle:
+        at, end = self._at, len(frame)
+        if at + 8 > end:
             return None
-        end = len(frame)
+        key, version, correlation_id, middle = self._unpack(frame)
+        if key != 0 or version != self.version or middle != self._middle:
+            return None
         if version >= FLEXIBLE:
             end -= 3
-            if at + 5 > end or frame[end:].tobytes() != _TAIL:
+            if frame[end:] != _TAIL:
                 return None
-            size, shift = 0, 0
+            size, shift = -1, 0
             while True:
                 byte = frame[at]
                 at += 1
-                size |= (byte & 0x7F) << shift
                 if byte < 0x80:
                     break
+                size += (byte & 0x7F) << shift
                 shift += 7
                 if shift > 28:
                     return None
-            size -= 1
+            size += byte << shift
         else:
-            if at + 4 > end:
-                return None
             (size,) = _INT32.unpack_from(frame, at)
             at += 4
         return (correlation_id, frame[at:end]) if size == end - at else None
