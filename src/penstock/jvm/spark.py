@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.errors import ConfigError, PenstockError
+from penstock.jvm.compilers import yield_to_work
 from penstock.jvm.jars import cache_folder, provide_jars
 
 SPARK_LOCK = Path(__file__).with_name("spark.jars")
@@ -36,14 +37,6 @@ _FLAGS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.type=pooled",
     "-Djava.awt.headless=true",
-)
-# A start is a storm of methods that are warm for a moment: only what stays hot is worth the slow compiler.
-# 9.6 s of processor time to the first job instead of 14.1; the quick compiler alone takes 7.8, and stays slower.
-_PATIENCE = (
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
 )
 _START_DEADLINE_S = 120.0
 _POLL_S = 0.01
@@ -76,7 +69,9 @@ class SparkJvm:
     def gateway(self) -> tuple[int, str]:
         """Port and secret for PySpark, once it listens; PenstockError if it does not."""
         deadline = time.monotonic() + _START_DEADLINE_S
+        has_yielded = bool(os.environ.get("PN"))
         while not self._info.exists():
+            has_yielded = has_yielded or yield_to_work(self.process.pid)
             try:
                 status = self.process.wait(_POLL_S)
             except subprocess.TimeoutExpired:
@@ -133,7 +128,7 @@ def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: P
         f"-Xmx{memory}",
         "-Xss4m",  # Spark matches regular expressions on long texts, which nest deeply
         *_FLAGS,
-        *_PATIENCE,
+        *os.environ.get("PJ", "").split(),
         f"-Dlog4j2.configurationFile={_LOGGING}",
         f"-Dpenstock.log={log}",
         "-cp",
