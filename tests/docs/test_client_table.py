@@ -42,6 +42,13 @@ def test_a_run_that_sees_something_else_is_a_fault() -> None:
     assert faults_of(CLAIMED, {OTHER: [(*KCAT, False)]}) == [f"kcat 1.7 was not seen in {OTHER}"]
 
 
+def test_a_version_that_the_distribution_chooses_is_no_fault() -> None:
+    """Whoever runs the tests has the kcat of his system."""
+    claimed = {Claim(Client("librdkafka", "2.0.2"), ONE, True)}
+    assert faults_of(claimed, {ONE: [("librdkafka", "2.3.0", True)]}) == []
+    assert faults_of(claimed, {ONE: [(*JAVA, True)]}) != []
+
+
 def test_a_run_of_a_part_speaks_for_that_part_alone() -> None:
     """Nothing is wrong with, and nothing changes in, what was not run."""
     assert faults_of(CLAIMED, {}) == []
