@@ -109,6 +109,20 @@ def test_a_full_segment_stays_cut_through_a_kill_and_then_a_power_cut() -> None:
     assert len(before) == 2
 
 
+def test_a_full_segment_stays_cut_when_the_first_group_behind_it_is_written_after_a_restart() -> None:
+    """A full disk may keep the next segment empty; whoever writes to it later no longer knows of the cut."""
+    disk = new_disk()
+    config = TopicConfig(segment_bytes=PAGE)
+    log = opened(disk, config)
+    put(log, batch([bytes(3000)]))
+    log.roll()
+    put(opened(disk, config), batch([b"behind"]))
+    disk.cut_power(Mood.NOTHING)
+    again = opened(disk, config)
+    assert [s.damages for s in again.segments] == [[], []]
+    assert len(read_all(again)) == 2
+
+
 def test_a_clean_stop_leaves_files_of_their_size() -> None:
     """Kafka's tools read them."""
     disk = new_disk()

@@ -164,8 +164,9 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
     """What a killed broker wrote may still be in memory only: sync it before anybody may see it."""
     behind = segments[start.segment :]
     dirty = [s for s in behind if s.end > (start.position if s is behind[0] else 0)]
-    if dirty and dirty[0] is not behind[0]:
-        # It was cut to its size when the next one began, perhaps in memory only: what came back would be damage.
+    if len(behind) > 1 and behind[0] not in dirty:
+        # It was cut to its size when the next one began, perhaps in memory only: what came back would be damage,
+        # also where nothing was written behind it yet.
         dirty.insert(0, behind[0])
     try:
         for segment in dirty:
