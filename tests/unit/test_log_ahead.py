@@ -123,6 +123,25 @@ def test_a_full_segment_stays_cut_when_the_first_group_behind_it_is_written_afte
     assert len(read_all(again)) == 2
 
 
+def test_a_full_segment_stays_cut_though_the_sync_of_the_cut_had_failed() -> None:
+    """What a failed sync covered counts as clean, so recovery cuts again."""
+    disk = new_disk()
+    config = TopicConfig(segment_bytes=PAGE)
+    log = opened(disk, config)
+    put(log, batch([bytes(3000)]))
+    stage(log, batch([bytes(3000)]))
+    log.flush()
+    disk.faults.rates = {"sync": 1.0}
+    with pytest.raises(OSError, match="Input/output"):
+        log.begin_sync().files[0].sync()
+    log.stop("a sync failed")
+    disk.faults.calm_down()
+    before = read_all(opened(disk, config))
+    disk.cut_power(Mood.NOTHING)
+    again = opened(disk, config)
+    assert (read_all(again), [s.damages for s in again.segments]) == (before, [[], []])
+
+
 def test_a_clean_stop_leaves_files_of_their_size() -> None:
     """Kafka's tools read them."""
     disk = new_disk()

@@ -170,7 +170,9 @@ def _make_durable(disk: Disk, folder: str, segments: list[Segment], start: _Star
         dirty.insert(0, behind[0])
     try:
         for segment in dirty:
-            _write_again(segment, start.position if segment is segments[start.segment] else 0)
+            _write_again(segment, start.position if segment is behind[0] else 0)
+            if segment is not segments[-1]:
+                segment.file.truncate(segment.end)  # again, as with pages: a sync of it may have failed
             segment.file.sync()
         if dirty:
             disk.sync_folder(folder)
