@@ -72,4 +72,5 @@ def test_what_is_not_there_is_said_in_a_sentence(penstock: Penstock) -> None:
     for args in (("describe", "nobody-has-this-id"), ("abort", "nobody-has-this-id")):
         assert "'penstock transactions list' shows what there is" in refused(penstock(*args))
     assert "either a transactional id" in refused(penstock("abort"), 2)
-    assert "needs --partition and --producer" in refused(penstock("abort", "--topic", "t"), 2)
+    assert "go together" in refused(penstock("abort", "--topic", "t"), 2)
+    assert "either a transactional id" in refused(penstock("abort", "some-id", "--producer", "1"), 2)

@@ -123,13 +123,14 @@ def lines_of(copier: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.timeout(600)
 def test_kafkas_copier_copies_each_record_once_through_kills(process: BrokerProcess) -> None:
-    """kill -9 of the broker in the middle of its transactions, then of the copier itself; the next one goes on."""
+    """kill -9 of the copier in the middle of its transactions, then of the broker under the next one."""
     with Connection(process.address) as connection:
         for name in ("in", "out"):
             create_topic(connection, name)
     fill(process.address, "in")
     command = java_command(COPIER, *copier_args(process.address, "in", "out", "copier"))
-    for kill_copier in (False, True, None):
+    statuses = []
+    for kill_copier in (True, False, None):
         copier = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         copied = 0
         for said in lines_of(copier):
@@ -139,11 +140,13 @@ def test_kafkas_copier_copies_each_record_once_through_kills(process: BrokerProc
                 process.start()
             elif said.get("stage") == "ProcessLoop" and kill_copier and said["remaining"] <= MESSAGES // 2:
                 os.kill(copier.pid, signal.SIGKILL)
-        copier.wait(TOOL_S)
+        statuses.append(copier.wait(TOOL_S))
         assert copier.stdout is not None
         copier.stdout.close()
         if committed_offset(process.address, "copier", "in") == MESSAGES:
             break
+    assert statuses[0] == -signal.SIGKILL, statuses
+    assert len(statuses) > 1, statuses
     want = [str(number) for number in range(MESSAGES)]
     deadline = time.monotonic() + TOOL_S
     while (found := read_values(process.address, "out", MESSAGES, committed=True)) != want:

@@ -100,6 +100,10 @@ TORN = {
         [*TWO, *AFTER, *read("live", AB[:1], committed=True), *finally_(ABZ, ABZ[2:], 4)],
         ["aborted-read", "skipped-poll", "vanished"],
     ),
+    "committed, and seen by a reader of committed records before anybody asked for it": (
+        [*TWO, *read("live", AB, committed=True), *end("t1", True), *AFTER, *finally_(ABZ, ABZ, 4)],
+        ["aborted-read"],
+    ),
     "refused and seen": (
         [*TWO, *end("t1", True, FAIL), *AFTER, *finally_(ABZ, ABZ, 4)],
         ["aborted-read"],

@@ -128,7 +128,7 @@ class Dealings:
     def on_decide(self, number: int, event: Decide) -> None:
         transaction = self._transaction(number, event.transaction)
         if event.commit:
-            transaction.asked = number
+            transaction.asked = transaction.asked or number
 
     def on_ended(self, number: int, event: Ended) -> None:
         transaction = self._transaction(number, event.transaction)

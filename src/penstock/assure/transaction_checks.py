@@ -48,13 +48,12 @@ def find_transaction_faults(dealings: Dealings, views: Views) -> Iterator[Findin
 
 
 def _find_aborted_reads(transaction: Transaction, views: Views) -> Iterator[Finding]:
-    if not transaction.is_aborted:
-        return
     for place, value, _ in transaction.writes:
         write = views.seen(place, value)
-        if write is not None:
-            what = f"{value} of transaction {transaction.name}, never committed, was read at offset {write.read_offset}"
-            events = (transaction.begun, transaction.ended, write.read_event)
+        if write is not None and (transaction.is_aborted or write.read_event < transaction.asked):
+            state = "never committed" if transaction.is_aborted else "which nobody had asked to commit yet"
+            what = f"{value} of transaction {transaction.name}, {state}, was read at offset {write.read_offset}"
+            events = (transaction.begun, transaction.asked or transaction.ended, write.read_event)
             yield views.cases[place].finding(Violation.ABORTED_READ, write.read_offset, value, events, what)
 
 

@@ -43,7 +43,7 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
     elif rows:
         print_table(("ID", "STATE", "PRODUCER"), rows)
     else:
-        click.echo("there are no transactional ids", err=True)
+        click.echo("no transactional id is in this state" if states else "there are no transactional ids", err=True)
 
 
 @command.command("describe")
@@ -82,11 +82,13 @@ def show_open(topic: str, broker: str, as_json: bool) -> None:
         print_json([dict(zip(_COLUMNS, row, strict=True)) for row in rows])
     elif rows:
         print_table([column.upper() for column in _COLUMNS], rows)
+    else:
+        click.echo(f"nothing is open in {topic}", err=True)
 
 
 @command.command("abort")
 @click.argument("name", metavar="[ID]", required=False)
-@click.option("--topic", metavar="NAME", help="Abort in this topic what 'open' shows there, for want of an owner.")
+@click.option("--topic", metavar="NAME", help="Abort what 'open' shows in this topic and nobody owns any more.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic.")
 @click.option("--producer", type=click.IntRange(min=0), metavar="ID", help="Of this producer.")
 @broker_option
@@ -95,15 +97,17 @@ def abort(name: str | None, topic: str | None, partition: int | None, producer: 
 
     One that hangs in a partition although nobody knows its id any more is named by --topic, --partition and --producer.
     """
-    if (name is None) == (topic is None):
+    place = (topic, partition, producer)
+    if (name is None) == (place == (None, None, None)):
         raise click.UsageError("name either a transactional id, or --topic, --partition and --producer")
-    address = _reached(broker)
     if name is not None:
-        _abort(address, name)
-    elif partition is None or producer is None:
-        raise click.UsageError("--topic needs --partition and --producer: 'penstock transactions open' shows them")
+        _abort(_reached(broker), name)
+    elif topic is None or partition is None or producer is None:
+        raise click.UsageError(
+            "--topic, --partition and --producer go together: 'penstock transactions open' shows them"
+        )
     else:
-        _abort_hanging(address, topic or "", partition, producer)
+        _abort_hanging(_reached(broker), topic, partition, producer)
 
 
 def _abort(address: Address, name: str) -> None:

@@ -69,7 +69,7 @@ class SparkJvm:
     def gateway(self) -> tuple[int, str]:
         """Port and secret for PySpark, once it listens; PenstockError if it does not."""
         deadline = time.monotonic() + _START_DEADLINE_S
-        has_yielded = bool(os.environ.get("PN"))
+        has_yielded = False
         while not self._info.exists():
             has_yielded = has_yielded or yield_to_work(self.process.pid)
             try:

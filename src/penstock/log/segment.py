@@ -15,9 +15,9 @@ from penstock.ports import Buffer, Disk, File
 from penstock.records.batch import crc_matches
 from penstock.records.marker import Marker, decode_marker, is_marker
 
-# A sync of bytes that the file already had is two to three times quicker than one of bytes that make it longer, and its
-# p99 ten times: the file system has nothing to write down of its own. So small groups are written into zeros that an
-# earlier one has left, and pay for them once in a while; for large ones it would be the same work twice.
+# A sync of bytes that the file already had takes half as long as one of bytes that make it longer: the file system
+# has nothing to write down of its own (ADR 10). So small groups are written into zeros that an earlier one has left,
+# and pay for them once in a while; for large ones it would be the same work twice.
 AHEAD_BYTES = 256 * 1024
 _SMALL_BYTES = AHEAD_BYTES // 8
 _PAGE_BYTES = 4096
@@ -78,7 +78,7 @@ class Segment:
         """Write a group of `size` bytes at the end, which the caller moves on; zeros behind it if it will be synced."""
         end = self.end + size
         if is_synced and end > self._ahead and size <= _SMALL_BYTES:
-            # Never more than the log itself: a partition of a few records stays small.
+            # Never more than the segment holds: a partition of a few records stays small.
             ahead = (end + min(end, AHEAD_BYTES)) // _PAGE_BYTES * _PAGE_BYTES
             if ahead > end:
                 self._ahead = ahead

@@ -38,7 +38,7 @@ from penstock.runtime.syncing import SyncPool
 SCRATCH_BYTES = 1024 * 1024
 SCRATCH_LEAST = 128 * 1024
 SWEEP_MS = 1000
-GATHERED_MAX = 256  # events of one step; what comes after them waits for its end
+GATHERED_MAX = 256  # with so many events nobody looks whether there are more before the step
 IN, OUT = select.POLLIN, select.POLLOUT
 
 
@@ -128,8 +128,9 @@ class Loop:
                     self._send_more(channel, events)
                 if mask & ~OUT and fd in self._channels:
                     if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
+                        # The others are still ready in the next turn; this step may have closed some of them.
                         self._step(events, now_ms)
-                        events, before = [], 0
+                        return
                     self._receive(channel, events, now_ms)
             # Whoever was accepted meanwhile is unknown to the node before the next step.
             is_more = before < len(events) <= GATHERED_MAX and not self._pending

@@ -81,5 +81,6 @@ def _catch_up(cast: Cast, auditor: Auditor, targets: dict[Place, int]) -> list[s
         if time.monotonic() > deadline:
             return [f"{CATCH_UP_S:.0f} s of calm brought group {group} no further" for group, _ in late]
         cast.tend()
+        cast.wake()  # who was told to stand still just before the calm does so now
         time.sleep(0.2)
     return []
