@@ -9,6 +9,7 @@ from stage.logs import FOLDER, bytes_of, new_disk, opened, path, put, read_all, 
 from penstock.config import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.inspect import inspect_partition
+from penstock.log.log import Log
 from penstock.log.segment import AHEAD_BYTES
 from penstock.sim.disk import FakeDisk
 from penstock.sim.inode import Mood
@@ -16,10 +17,21 @@ from penstock.sim.inode import Mood
 PAGE = 4096
 LARGE = bytes(AHEAD_BYTES // 4)
 LOG = path(0, ".log")
+SMALL = TopicConfig(segment_bytes=PAGE)
 
 
 def size(disk: FakeDisk, log: str = LOG) -> int:
     return len(bytes_of(disk, log))
+
+
+def cut_and_begun() -> tuple[FakeDisk, Log]:
+    """A segment that was cut to its size, and a group written behind it in the next one: neither is synced."""
+    disk = new_disk()
+    log = opened(disk, SMALL)
+    put(log, batch([bytes(3000)]))
+    stage(log, batch([bytes(3000)]))
+    log.flush()
+    return disk, log
 
 
 def test_zeros_stand_behind_the_log_and_no_reader_sees_them() -> None:
@@ -95,16 +107,11 @@ def test_a_full_segment_is_cut_to_its_size_before_anything_stands_behind_it() ->
 
 def test_a_full_segment_stays_cut_through_a_kill_and_then_a_power_cut() -> None:
     """Recovery shows what stands behind it, so the cut must be durable by then."""
-    disk = new_disk()
-    config = TopicConfig(segment_bytes=PAGE)
-    log = opened(disk, config)
-    put(log, batch([bytes(3000)]))
-    stage(log, batch([bytes(3000)]))
-    log.flush()
+    disk, log = cut_and_begun()
     assert len(log.segments) == 2
-    before = read_all(opened(disk, config))
+    before = read_all(opened(disk, SMALL))
     disk.cut_power(Mood.NOTHING)
-    again = opened(disk, config)
+    again = opened(disk, SMALL)
     assert (read_all(again), [s.damages for s in again.segments]) == (before, [[], []])
     assert len(before) == 2
 
@@ -112,33 +119,27 @@ def test_a_full_segment_stays_cut_through_a_kill_and_then_a_power_cut() -> None:
 def test_a_full_segment_stays_cut_when_the_first_group_behind_it_is_written_after_a_restart() -> None:
     """A full disk may keep the next segment empty; whoever writes to it later no longer knows of the cut."""
     disk = new_disk()
-    config = TopicConfig(segment_bytes=PAGE)
-    log = opened(disk, config)
+    log = opened(disk, SMALL)
     put(log, batch([bytes(3000)]))
     log.roll()
-    put(opened(disk, config), batch([b"behind"]))
+    put(opened(disk, SMALL), batch([b"behind"]))
     disk.cut_power(Mood.NOTHING)
-    again = opened(disk, config)
+    again = opened(disk, SMALL)
     assert [s.damages for s in again.segments] == [[], []]
     assert len(read_all(again)) == 2
 
 
 def test_a_full_segment_stays_cut_though_the_sync_of_the_cut_had_failed() -> None:
     """What a failed sync covered counts as clean, so recovery cuts again."""
-    disk = new_disk()
-    config = TopicConfig(segment_bytes=PAGE)
-    log = opened(disk, config)
-    put(log, batch([bytes(3000)]))
-    stage(log, batch([bytes(3000)]))
-    log.flush()
+    disk, log = cut_and_begun()
     disk.faults.rates = {"sync": 1.0}
     with pytest.raises(OSError, match="Input/output"):
         log.begin_sync().files[0].sync()
     log.stop("a sync failed")
     disk.faults.calm_down()
-    before = read_all(opened(disk, config))
+    before = read_all(opened(disk, SMALL))
     disk.cut_power(Mood.NOTHING)
-    again = opened(disk, config)
+    again = opened(disk, SMALL)
     assert (read_all(again), [s.damages for s in again.segments]) == (before, [[], []])
 
 

@@ -18,7 +18,7 @@ _NICE = 19
 def yield_to_work(pid: int) -> bool:
     """Give the compiler threads of this JVM the least priority; False if there is none (yet).
 
-    Threads that the JVM adds later are made by these, and have the same. Without /proc nothing is changed.
+    One that the JVM adds later may keep the usual priority. Without /proc nothing is changed.
     """
     found = False
     with suppress(OSError):

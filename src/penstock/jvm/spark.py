@@ -128,7 +128,6 @@ def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: P
         f"-Xmx{memory}",
         "-Xss4m",  # Spark matches regular expressions on long texts, which nest deeply
         *_FLAGS,
-        *os.environ.get("PJ", "").split(),
         f"-Dlog4j2.configurationFile={_LOGGING}",
         f"-Dpenstock.log={log}",
         "-cp",
