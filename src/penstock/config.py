@@ -44,6 +44,9 @@ class BrokerConfig:
     topics_max: int = setting(10_000, "bounds the catalog in memory", at_least=1)
     partitions_max: int = setting(20_000, "bounds open logs and their indexes in memory", at_least=1)
     connections_max: int = setting(10_000, "bounds file handles and per-connection memory", at_least=1)
+    http_connections_max: int = setting(
+        64, "of those who ask for metrics or health: each asks once and is closed, so few are enough", at_least=1
+    )
     frame_bytes_max: int = setting(100 * MIB, "Kafka's own limit for one request", at_least=KIB, at_most=GIB)
     frame_bytes_max_first: int = setting(
         64 * KIB, "a stranger gets little memory before its first request made sense", at_least=KIB
@@ -121,6 +124,12 @@ class BrokerConfig:
         900 * SECOND_MS, "Kafka's limit for how long a transaction may stay open and hold readers back", at_least=1
     )
     transactional_ids_max: int = setting(100_000, "bounds what is kept of transactions in memory", at_least=1)
+    transactional_id_chars_max: int = setting(
+        1_000, "bounds, with their number, what is kept of transactional ids", at_least=1, at_most=32_767
+    )
+    transaction_groups_max: int = setting(
+        100, "groups in one transaction: all of them are written with each change of it", at_least=1
+    )
     transactional_id_expiry_ms: int = setting(
         7 * DAY_MS, "a transactional id that nobody has used for this long is forgotten, as Kafka does", at_least=1000
     )

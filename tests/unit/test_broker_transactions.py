@@ -9,6 +9,7 @@ from stage.owners import TIMEOUT_MS, TransactionalProducer, position, restarted,
 
 from penstock.broker.transactions.changes import State
 from penstock.broker.transactions.rules import EPOCH_LAST
+from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest
@@ -234,7 +235,7 @@ def test_a_producer_that_says_who_it_is_gets_its_next_epoch_once() -> None:
     ("name", "timeout_ms", "code"),
     [
         ("", 1000, ErrorCode.INVALID_REQUEST),
-        ("t" * 1_001, 1000, ErrorCode.INVALID_REQUEST),
+        ("t" * (BrokerConfig().transactional_id_chars_max + 1), 1000, ErrorCode.INVALID_REQUEST),
         ("t", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", -5, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
@@ -259,15 +260,13 @@ def test_the_number_of_transactional_ids_is_bounded_and_old_ones_go() -> None:
 
 def test_the_number_of_groups_in_a_transaction_is_bounded() -> None:
     """All of them are written with each change of it."""
-    stage = Stage()
+    stage = Stage(transaction_groups_max=2)
     stage.topic()
     producer = TransactionalProducer(stage)
     producer.init()
-    assert [producer.commit_offset(1, f"g{number}") for number in range(101)] == [0] * 100 + [
-        ErrorCode.POLICY_VIOLATION
-    ]
+    assert [producer.commit_offset(1, f"g{number}") for number in range(3)] == [0, 0, ErrorCode.POLICY_VIOLATION]
     assert producer.end() == 0
-    assert position(stage, "g99") == (1, 0)
+    assert position(stage, "g1") == (1, 0)
 
 
 def test_a_deleted_topic_does_not_hold_up_the_end() -> None:

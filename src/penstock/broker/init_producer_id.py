@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from penstock.broker.node import Node
 
 BLOCK = 1_000  # ids reserved with one durable record; a restart skips what is left of them
-ID_LENGTH_MAX = 1_000  # bounds, with the number of ids, what is kept of them
 _SAYS_FENCED = 4
 
 OnProducerId = Callable[[ErrorCode, int], None]
@@ -62,7 +61,7 @@ def _init_transactional(call: Call, transactional_id: str, request: InitProducer
 
     nobody = Owner(-1, -1)
     has_id, has_epoch = request.producer_id >= 0, request.producer_epoch >= 0
-    if not 0 < len(transactional_id) <= ID_LENGTH_MAX or has_id != has_epoch:
+    if not 0 < len(transactional_id) <= call.node.config.transactional_id_chars_max or has_id != has_epoch:
         reply(ErrorCode.INVALID_REQUEST, nobody)
     elif not 0 < request.transaction_timeout_ms <= call.node.config.transaction_timeout_ms_max:
         reply(ErrorCode.INVALID_TRANSACTION_TIMEOUT, nobody)

@@ -30,7 +30,7 @@ from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.runtime.channel import Channel
 from penstock.runtime.clock import SteadyClock
-from penstock.runtime.http import HttpChannel
+from penstock.runtime.http_clients import HttpClients
 from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
 from penstock.runtime.syncing import SyncPool
@@ -38,6 +38,7 @@ from penstock.runtime.syncing import SyncPool
 SCRATCH_BYTES = 1024 * 1024
 SCRATCH_LEAST = 128 * 1024
 SWEEP_MS = 1000
+ACCEPTED_AT_ONCE = 64  # a crowd at the door waits its turn like everybody
 GATHERED_MAX = 256  # with so many events nobody looks whether there are more before the step
 IN, OUT = select.POLLIN, select.POLLOUT
 
@@ -54,7 +55,7 @@ class Loop:
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
-        self._https: dict[int, HttpChannel] = {}
+        self._https = HttpClients(node, config, clock, self._poller)
         self._listeners: dict[int, Callable[[], None]] = {}
         self._sockets: list[socket.socket] = []
         self._pending: list[Event] = []
@@ -83,7 +84,7 @@ class Loop:
     def listen(self, sock: socket.socket, *, http: bool = False) -> None:
         sock.setblocking(False)
         self._sockets.append(sock)
-        accept = self._accept_http if http else self._accept_client
+        accept = self._https.accept if http else self._accept_client
         self._listeners[sock.fileno()] = lambda: self._accept(sock, accept)
         self._poller.register(sock.fileno(), IN)
 
@@ -178,7 +179,7 @@ class Loop:
             channel.frame_max = self._config.frame_bytes_max
 
     def _accept(self, listener: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
-        for _ in range(64):
+        for _ in range(ACCEPTED_AT_ONCE):
             try:
                 sock, address = listener.accept()
             except BlockingIOError:
@@ -233,7 +234,7 @@ class Loop:
         elif fd in self._listeners:
             self._listeners[fd]()
         elif fd in self._https:
-            self._serve_http(fd)
+            self._https.serve(fd)
         elif fd == self._signal_fd:
             with suppress(BlockingIOError):
                 os.read(fd, 64)
@@ -319,30 +320,6 @@ class Loop:
         channel.sock.close()
         events.append(Disconnected(channel.number))
 
-    def _accept_http(self, sock: socket.socket, peer: str) -> None:
-        if len(self._https) >= 64:
-            sock.close()
-            return
-        self._https[sock.fileno()] = HttpChannel(sock, self._clock.now_ms())
-        self._poller.register(sock.fileno(), IN)
-
-    def _serve_http(self, fd: int) -> None:
-        channel = self._https[fd]
-        try:
-            if not channel.out and not channel.receive(self._node):
-                return
-            if not channel.send_more():
-                self._poller.modify(fd, OUT)
-                return
-        except (EOFError, OSError):
-            pass
-        self._drop_http(fd)
-
-    def _drop_http(self, fd: int) -> None:
-        channel = self._https.pop(fd)
-        self._poller.unregister(fd)
-        channel.sock.close()
-
     def _sweep(self, now_ms: int) -> None:
         """Close who takes too long over one request, or says nothing for too long."""
         self._sweep_at_ms = now_ms + SWEEP_MS
@@ -356,9 +333,7 @@ class Loop:
                 self._expire(channel, "a request was not whole in time (request_deadline_ms)")
             elif now_ms - channel.active_ms > limits.idle_ms_max:
                 self._expire(channel, "silent for too long (idle_ms_max)")
-        for fd, http in list(self._https.items()):
-            if now_ms - http.began_ms > limits.request_deadline_ms:
-                self._drop_http(fd)
+        self._https.sweep(now_ms)
 
     def _expire(self, channel: Channel, reason: str) -> None:
         log_line("info", "connection closed", peer=channel.peer, reason=reason)

@@ -40,7 +40,6 @@ from penstock.ports import Disk
 if TYPE_CHECKING:
     from penstock.broker.node import Node
 
-GROUPS_MAX = 100  # of one transaction: all of them are written with each change of it
 AGAIN_MS = 1_000  # when a marker could not be written
 SWEEP_AT_ONCE = 200  # ids a step: looking through all of them at once would stall every client
 SWEEP_PAUSE_MS = 100
@@ -159,7 +158,7 @@ class Coordinator:
             finish(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
         partitions, groups = tuple(partitions), tuple(groups)
-        if groups and len(newest.groups) >= GROUPS_MAX:
+        if groups and len(newest.groups) >= self._config.transaction_groups_max:
             finish(ErrorCode.POLICY_VIOLATION)
             return
         if newest.state is not State.ONGOING:

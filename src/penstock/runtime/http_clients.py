@@ -1,0 +1,59 @@
+"""Who asks the broker over HTTP for metrics or health: a few at a time, beside the clients of the queue."""
+
+from __future__ import annotations
+
+import select
+import socket
+
+from penstock.broker.node import Node
+from penstock.config import BrokerConfig
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.http import HttpChannel
+
+
+class HttpClients:
+    """All HTTP connections of one loop, registered with its poller."""
+
+    def __init__(self, node: Node, config: BrokerConfig, clock: SteadyClock, poller: select.epoll) -> None:
+        self._node = node
+        self._config = config
+        self._clock = clock
+        self._poller = poller
+        self._channels: dict[int, HttpChannel] = {}
+
+    def __contains__(self, fd: int) -> bool:
+        return fd in self._channels
+
+    def __len__(self) -> int:
+        return len(self._channels)
+
+    def accept(self, sock: socket.socket, _peer: str) -> None:
+        if len(self._channels) >= self._config.http_connections_max:
+            sock.close()
+            return
+        self._channels[sock.fileno()] = HttpChannel(sock, self._clock.now_ms())
+        self._poller.register(sock.fileno(), select.POLLIN)
+
+    def serve(self, fd: int) -> None:
+        """Go on with one of them: it has said something, or takes more of its answer."""
+        channel = self._channels[fd]
+        try:
+            if not channel.out and not channel.receive(self._node):
+                return
+            if not channel.send_more():
+                self._poller.modify(fd, select.POLLOUT)
+                return
+        except (EOFError, OSError):
+            pass
+        self._drop(fd)
+
+    def sweep(self, now_ms: int) -> None:
+        """Close who takes too long."""
+        for fd, channel in list(self._channels.items()):
+            if now_ms - channel.began_ms > self._config.request_deadline_ms:
+                self._drop(fd)
+
+    def _drop(self, fd: int) -> None:
+        channel = self._channels.pop(fd)
+        self._poller.unregister(fd)
+        channel.sock.close()
