@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from penstock.assure.history import HistoryError, Outcome, Send, Settle, Unrecorded
-from penstock.drills.storm.cast import FULL
+from penstock.drills.storm import __main__ as storm
+from penstock.drills.storm.cast import FULL, Player
+from penstock.drills.storm.picture import LANE_OF
 from penstock.drills.storm.recording import StampedRecorder, join_histories
-from penstock.drills.storm.weather import DISK_KINDS, KINDS, SYNC_KINDS, Deed, Weather
+from penstock.drills.storm.weather import DISK_KINDS, FIRST, KINDS, SYNC_KINDS, Deed, Weather
+from penstock.errors import PenstockError
 
 PLAYERS = [part.name for part in FULL]
+DEADLINE_S = 60.0
 
 
 def deeds(seed: int, count: int) -> list[Deed]:
@@ -24,11 +33,62 @@ def test_a_seed_repeats_the_weather() -> None:
     assert deeds(7, 200) != deeds(8, 200)
 
 
-def test_a_storm_begins_with_a_kill_and_one_of_each_kind() -> None:
+def test_a_storm_begins_with_kills_and_one_of_each_kind() -> None:
+    """Broker, proxy and clients are killed even in a short one."""
     kinds = [*KINDS, *DISK_KINDS, *SYNC_KINDS]
-    first = deeds(7, len(kinds))
-    assert first[0].kind == "kill-broker"
-    assert sorted(deed.kind for deed in first) == sorted(kinds)
+    first = [deed.kind for deed in deeds(7, len(kinds))]
+    assert first[: len(FIRST)] == list(FIRST)
+    assert {"kill-broker", "kill-proxy", "kill-client"} <= set(FIRST)
+    assert sorted(first) == sorted(kinds)
+
+
+def test_every_deed_has_its_lane_in_the_picture() -> None:
+    lanes = ("broker", "network", "disk", *PLAYERS)
+    assert {LANE_OF.get(deed.kind, deed.target) for deed in deeds(7, 200)} <= set(lanes)
+
+
+@pytest.mark.parametrize("options", [[], ["--kafka"], ["--no-disk"], ["--no-disk", "--plant", "repeats-forgotten"]])
+def test_a_storm_that_fails_says_how_to_repeat_it_and_leaves_no_verdict_of_another(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command has every option that was given, once."""
+    asked: list[dict[str, Any]] = []
+
+    def fail(*_: object, **options: Any) -> None:
+        asked.append(options)
+        raise PenstockError("the broker ended by itself")
+
+    monkeypatch.setattr(storm, "run_storm", fail)
+    for name in storm.REPORTS:
+        (tmp_path / name).write_text("valid")
+    report = ["--report", str(tmp_path)]
+    told = CliRunner().invoke(storm.command, ["--minutes", "2", "--seed", "7", *options, *report])
+    repeat = told.output.splitlines()[-1].removeprefix("repeat: ")
+    words = shlex.split(repeat)
+    assert (told.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert words[:4] == ["make", "storm", "MINUTES=2", "SEED=7"]
+    assert [word.removeprefix("ARGS=").split() for word in words[4:]] == ([options] if options else [])
+    given = "".join(words[4:]).removeprefix("ARGS=").split()
+    CliRunner().invoke(storm.command, ["--minutes", "2", "--seed", "7", *given, *report])
+    assert asked[1] == asked[0]
+
+
+def test_a_plant_is_refused_where_it_cannot_grow() -> None:
+    told = CliRunner().invoke(storm.command, ["--kafka", "--plant", "repeats-forgotten"])
+    assert (told.exit_code, "give either --kafka or --plant" in told.output) == (2, True)
+
+
+def test_a_client_that_has_just_begun_hears_what_it_is_told(tmp_path: Path) -> None:
+    """A signal before it can listen waits, and does not end it as if it had given up."""
+    player = Player(FULL[0], "127.0.0.1:1", tmp_path, 7)
+    player.start()
+    player.signal(signal.SIGUSR1)
+    player.signal(signal.SIGTERM)
+    player.back_at = float("inf")
+    deadline = time.monotonic() + DEADLINE_S
+    while player.is_alive and time.monotonic() < deadline:
+        player.tend(time.monotonic())
+    assert (player.is_alive, player.gave_up, player.said) == (False, 0, [])
 
 
 def test_histories_are_joined_in_the_order_in_which_things_happened(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 HOLD_MAX_S = 20.0
+SWALLOWED, HELD_BACK = "swallowed", "held back"
 
 
 class _Hold:
@@ -20,12 +22,15 @@ class _Hold:
         self.client_id = client_id
         self.until_key = until_key
         self.is_over = threading.Event()
+        self.is_late = False
 
 
 class LossyProxy:
     """Passes whole frames on; `swallow(api_key, count)` loses the next answers to that API, and their connections."""
 
-    def __init__(self, target_port: int, port: int = 0) -> None:
+    def __init__(self, target_port: int, port: int = 0, tell: Callable[[str], None] = lambda _: None) -> None:
+        """`tell` hears of each answer swallowed and each request held back, when it has happened."""
+        self._tell = tell
         self._target = ("127.0.0.1", target_port)
         self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
@@ -41,6 +46,11 @@ class LossyProxy:
         self._pairs: dict[int, tuple[socket.socket, socket.socket]] = {}
         self._count = 0
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+
+    @property
+    def holding(self) -> int:
+        """How many requests are kept back now."""
+        return len(self._holds)
 
     def swallow(self, api_key: int, count: int) -> None:
         with self._lock:
@@ -111,8 +121,11 @@ class LossyProxy:
                 key, _, correlation_id = struct.unpack_from(">hhi", frame, 4)
                 client_id = _client_id(frame)
                 asked[correlation_id] = (key, client_id)
-                self._wait(key, client_id)
+                is_late = self._wait(key, client_id)
                 broker.sendall(frame)
+                if is_late:
+                    self.held_back += 1
+                    self._tell(HELD_BACK)
         _end(client, broker)
         answers.join()
         with self._lock:
@@ -139,27 +152,30 @@ class LossyProxy:
                 return False
             self._left -= 1
             self.swallowed += 1
-            return True
+        self._tell(SWALLOWED)
+        return True
 
-    def _wait(self, key: int, client_id: bytes) -> None:
-        """As long as this request is to be late."""
+    def _wait(self, key: int, client_id: bytes) -> bool:
+        """As long as this request is to be late; whether its client did come again before it goes on."""
         if self._delay_s:
             time.sleep(self._delay_s)
         with self._lock:
             if self._hold_keys is None or self._hold_keys[0] != key:
-                return
+                return False
             hold = _Hold(client_id, self._hold_keys[1])
             self._hold_keys = None
             self._holds.append(hold)
-        self.held_back += hold.is_over.wait(HOLD_MAX_S)
+        hold.is_over.wait(HOLD_MAX_S)
         with self._lock:
             self._holds.remove(hold)
+        return hold.is_late
 
     def _release(self, key: int, client_id: bytes) -> None:
         if self._holds:
             with self._lock:
                 for hold in self._holds:
                     if hold.client_id == client_id and hold.until_key == key:
+                        hold.is_late = True
                         hold.is_over.set()
 
     def __enter__(self) -> Self:

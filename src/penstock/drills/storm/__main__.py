@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from penstock.errors import PenstockError
 from penstock.sim.plants import PLANTS
 
 FAILED = 1
+REPORTS = TEXT, DATA, PICTURE = ("verdict.txt", "verdict.json", "history.png")
 # As `penstock` says it: 3 a promise was broken, 4 not known whether it was kept.
 STATUS = {Result.VALID: 0, Result.INVALID: 3, Result.UNKNOWN: 4}
 
@@ -36,11 +38,14 @@ STATUS = {Result.VALID: 0, Result.INVALID: 3, Result.UNKNOWN: 4}
               help="Where text, JSON and picture of the verdict go.")  # fmt: skip
 def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: str | None, report: Path) -> None:
     """Real clients on a broker that is killed, paused, cut off and starved; then the verdict on what they were told."""
+    if kafka and plant:
+        raise click.UsageError("a plant is a bug of our own broker: give either --kafka or --plant")
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     folder = Path(tempfile.mkdtemp(prefix="penstock-storm-"))
+    for name in REPORTS:
+        (report / name).unlink(missing_ok=True)
+    repeat = repeat_of(minutes, seed, kafka=kafka, disk=disk, plant=plant)
     click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
-    options = "".join([" ARGS=--kafka" if kafka else "", f" ARGS='--plant {plant}'" if plant else ""])
-    repeat = f"make storm MINUTES={minutes:g} SEED={seed}{options}"
     try:
         outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk, plant=plant)
     except PenstockError as broken:
@@ -51,13 +56,20 @@ def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: st
     write_report(outcome, folder, report, repeat)
     for line in lines_of(outcome):
         click.echo(line)
-    click.echo(f"verdict.txt, verdict.json and history.png are in {report}")
+    click.echo(f"{', '.join(REPORTS)} are in {report}")
     if outcome.is_good:
         shutil.rmtree(folder)
     else:
         click.echo(f"history, data and log are in {folder}")
     click.echo(f"repeat: {repeat}")
     sys.exit(STATUS[outcome.verdict.result] or (FAILED if outcome.troubles else 0))
+
+
+def repeat_of(minutes: float, seed: int, *, kafka: bool, disk: bool, plant: str | None) -> str:
+    """The command for the same weather on the same broker."""
+    given = [("--kafka", kafka), ("--no-disk", not disk), (f"--plant {plant}", plant is not None)]
+    options = " ".join(option for option, is_given in given if is_given)
+    return f"make storm MINUTES={minutes:g} SEED={seed}" + (f" ARGS={shlex.quote(options)}" if options else "")
 
 
 def lines_of(outcome: Outcome) -> list[str]:
@@ -80,7 +92,7 @@ def lines_of(outcome: Outcome) -> list[str]:
 def write_report(outcome: Outcome, folder: Path, report: Path, repeat: str) -> None:
     """The verdict for people, for programs and for the eye."""
     report.mkdir(parents=True, exist_ok=True)
-    (report / "verdict.txt").write_text("\n".join([*lines_of(outcome), f"repeat: {repeat}", ""]))
+    (report / TEXT).write_text("\n".join([*lines_of(outcome), f"repeat: {repeat}", ""]))
     data = {
         "verdict": report_data(outcome.verdict),
         "repeat": repeat,
@@ -89,9 +101,9 @@ def write_report(outcome: Outcome, folder: Path, report: Path, repeat: str) -> N
         "gave_up": outcome.gave_up,
         "troubles": outcome.troubles,
     }
-    (report / "verdict.json").write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
+    (report / DATA).write_bytes(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
     sketch = Sketch(join_histories(histories_in(folder)), outcome.verdict, [part.name for part in FULL])
-    draw(sketch, outcome.done, outcome.verdict, repeat, report / "history.png")
+    draw(sketch, outcome.done, outcome.verdict, repeat, report / PICTURE)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.drills.storm.client import BEGINS_ANEW
+from penstock.drills.storm.client import BEGINS_ANEW, SIGNALS
 
 BACK_AFTER_S = 0.3
 
@@ -90,11 +90,16 @@ class Player:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "penstock.drills.storm.client", self.part.role, self.part.kind]
-        with self._said.open("ab") as err:
-            self._process = subprocess.Popen(
-                [*command, self.part.name, str(self.lives), *self._arguments],
-                stdin=subprocess.PIPE, stdout=err, stderr=err, start_new_session=True,
-            )  # fmt: skip
+        # Inherited: a signal waits until the client can hear it, instead of ending one that has just begun.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            with self._said.open("ab") as err:
+                self._process = subprocess.Popen(
+                    [*command, self.part.name, str(self.lives), *self._arguments],
+                    stdin=subprocess.PIPE, stdout=err, stderr=err, start_new_session=True,
+                )  # fmt: skip
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.lives += 1
 
     def signal(self, number: int) -> None:

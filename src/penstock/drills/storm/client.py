@@ -25,6 +25,7 @@ from penstock.lifeline import die_with_parent
 CLASSIC, NEWER, COPYING = "classic", "newer", "copying"
 TURN_S_MAX, FINISH_S_MAX = 20.0, 75.0
 GAVE_UP, BEGINS_ANEW = 1, 3
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)  # blocked by whoever starts a client, until it can hear them
 
 
 class Patience:
@@ -91,6 +92,7 @@ def main(role: str, kind: str, name: str, life: str, address: str, folder: str, 
     signal.signal(signal.SIGTERM, stop)
     freeze = Freeze()
     signal.signal(signal.SIGUSR1, lambda _, __: freeze.ask())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     patience = Patience(f"{name}.{life}")
     recorder = StampedRecorder(Path(folder) / f"{name}.{life}.jsonl")
     chance = random.Random(f"{seed}/{name}/{life}")

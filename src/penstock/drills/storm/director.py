@@ -1,4 +1,4 @@
-"""Runs a storm: raises the cast, lets the weather loose, then calms everything and gathers the history."""
+"""Does to broker, proxy, clients and disk what the weather says, keeps the cast going, and calms everything again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.drills.proxy import LossyProxy
+from penstock.drills.proxy_process import ProxyProcess
 from penstock.drills.storm.cast import Cast
 from penstock.drills.storm.stage import PenstockStage, Stage
 from penstock.drills.storm.weather import Deed, Weather
@@ -30,9 +30,9 @@ class Done(NamedTuple):
 
 
 class Director:
-    """Does what the weather says, and undoes it when it is over."""
+    """Each deed is done, noted in `done`, and undone when its time is over."""
 
-    def __init__(self, stage: Stage, proxy: LossyProxy, cast: Cast, weather: Weather, disk: Path | None) -> None:
+    def __init__(self, stage: Stage, proxy: ProxyProcess, cast: Cast, weather: Weather, disk: Path | None) -> None:
         self._stage = stage
         self._proxy = proxy
         self._cast = cast
@@ -44,7 +44,7 @@ class Director:
         self.slowest_start_s = 0.0
 
     def play(self, seconds: float, tell: Callable[[str], None]) -> None:
-        """Deeds for so long; everything that has an end is ended by `calm`."""
+        """Deeds for so long; what then still lasts is ended by `calm`."""
         ends = time.monotonic() + seconds
         told = time.monotonic()
         deed = self._weather.next()
@@ -57,19 +57,19 @@ class Director:
                 at = time.monotonic() + deed.wait_s
             if now - told > 10:
                 told = now
-                tell(f"{len(self.done)} deeds, {self.restarts} lives of clients, {ends - now:.0f} s left")
+                tell(f"{len(self.done)} deeds, {self.lives} lives of clients, {ends - now:.0f} s left")
             time.sleep(TICK_S)
 
     @property
-    def restarts(self) -> int:
+    def lives(self) -> int:
         return sum(player.lives for player in self._cast.players.values())
 
     def calm(self) -> None:
-        """End everything that goes wrong at the moment; the broker is started afresh if its disk was broken."""
+        """End everything that goes wrong at the moment; who is down is started."""
         later, self._later = self._later, []
         for _, undo in sorted(later, key=lambda one: one[0]):
             undo()
-        self._proxy.calm()
+        self._proxy.tell("calm")
         self._cast.wake()
         if not self._stage.is_running:
             self._restart()
@@ -82,22 +82,26 @@ class Director:
         self._cast.tend()
         if not self._stage.is_running and not self._may_end:
             raise PenstockError("the broker ended by itself")
+        if self._proxy.has_failed:
+            raise PenstockError(f"the proxy ended by itself: {self._proxy.said}")
 
     def _do(self, deed: Deed) -> None:
         now = time.monotonic()
         doing: dict[str, Callable[[Deed], Callable[[], None] | None]] = {
             "kill-broker": self._kill_broker,
             "pause-broker": self._pause_broker,
+            "kill-proxy": self._kill_proxy,
+            "pause-proxy": self._pause_proxy,
             "kill-client": self._kill_client,
             "freeze-client": self._freeze_client,
             "freeze-at-commit": self._freeze_at_commit,
             "leave": self._leave,
-            "cut": lambda _: self._proxy.cut(),
-            "cut-some": lambda _: self._proxy.cut(0.4),
+            "cut": lambda _: self._proxy.tell("cut"),
+            "cut-some": lambda _: self._proxy.tell("cut", 0.4),
             "shut-gate": self._shut_gate,
             "delay": self._delay,
-            "swallow": lambda deed: self._proxy.swallow(int(deed.target), deed.number),
-            "hold-end": lambda _: self._proxy.hold(ApiKey.END_TXN, ApiKey.PRODUCE),
+            "swallow": lambda deed: self._proxy.tell("swallow", int(deed.target), deed.number),
+            "hold-end": lambda _: self._proxy.tell("hold", ApiKey.END_TXN, ApiKey.PRODUCE),
             "fill-disk": self._fill_disk,
             "slow-syncs": lambda deed: self._break_syncs(f"delay_enter={deed.number}"),
             "failing-sync": lambda deed: self._break_syncs(f"error=EIO:when={deed.number}"),
@@ -127,6 +131,19 @@ class Director:
         self._stage.pause()
         return self._stage.wake
 
+    def _kill_proxy(self, _: Deed) -> Callable[[], None]:
+        self._proxy.kill()
+
+        def start() -> None:
+            if not self._proxy.is_running:
+                self._proxy.start()
+
+        return start
+
+    def _pause_proxy(self, _: Deed) -> Callable[[], None]:
+        self._proxy.pause()
+        return self._proxy.wake
+
     def _kill_client(self, deed: Deed) -> None:
         player = self._cast.players[deed.target]
         player.signal(signal.SIGKILL)
@@ -148,12 +165,12 @@ class Director:
         player.back_at = time.monotonic() + deed.lasts_s
 
     def _shut_gate(self, _: Deed) -> Callable[[], None]:
-        self._proxy.close_gate()
-        return self._proxy.open_gate
+        self._proxy.tell("close_gate")
+        return lambda: self._proxy.tell("open_gate")
 
     def _delay(self, deed: Deed) -> Callable[[], None]:
-        self._proxy.delay(deed.number / 1000)
-        return lambda: self._proxy.delay(0)
+        self._proxy.tell("delay", deed.number / 1000)
+        return lambda: self._proxy.tell("delay", 0)
 
     def _fill_disk(self, _: Deed) -> Callable[[], None]:
         if self._ballast is None:

@@ -19,7 +19,7 @@ GREEN, RED, ORANGE, BLUE, GREY, INK = "#1b7f5c", "#c2452d", "#d98b1f", "#3b6fb5"
 LANE_OF = {
     "kill-broker": "broker", "pause-broker": "broker", "fill-disk": "disk", "slow-syncs": "disk",
     "failing-sync": "disk", "cut": "network", "cut-some": "network", "shut-gate": "network", "delay": "network",
-    "swallow": "network", "hold-end": "network",
+    "swallow": "network", "hold-end": "network", "kill-proxy": "network", "pause-proxy": "network",
 }  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _draw_clients(axis: Any, sketch: Sketch, rows: dict[str, int]) -> None:
 
 
 def _draw_deeds(axis: Any, done: Sequence[Done], rows: dict[str, int], begin: float) -> None:
-    marks = {"kill-broker": "x", "kill-client": "x", "leave": "v", "cut": "x", "cut-some": "x"}
+    marks = {"kill-broker": "x", "kill-proxy": "x", "kill-client": "x", "leave": "v", "cut": "x", "cut-some": "x"}
     labels = {"x": "killed, cut", "v": "left", "_": "paused, frozen, delayed, filled, …"}
     for at, until, kind, target in done:
         lane = LANE_OF.get(kind, target)

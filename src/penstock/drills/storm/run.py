@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from penstock.assure.checker import check
 from penstock.assure.verdict import Result, Verdict
-from penstock.drills.broker_process import free_port
 from penstock.drills.clients import Place
 from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.proxy import LossyProxy
+from penstock.drills.proxy_process import ProxyProcess
 from penstock.drills.storm.auditor import Auditor
 from penstock.drills.storm.cast import FULL, Cast, Part
 from penstock.drills.storm.client import CLASSIC, COPYING, NEWER
@@ -60,17 +59,27 @@ def run_storm(
     parts: Sequence[Part] = FULL,
 ) -> Outcome:
     """Storm for so long, then calm, then the verdict; `plant` puts a bug of the simulator into our broker."""
-    gate = free_port()
-    address = f"127.0.0.1:{gate}"
     histories = folder / "history"
     histories.mkdir()
+    outcome: Outcome | None = None
     with ExitStack() as stack:
         mounted = stack.enter_context(FragileDisk(folder, DISK_BYTES)) if disk and not kafka and can_mount() else None
         data = folder if mounted is None else mounted.root
+
+        def keep() -> None:
+            """The disk goes with this storm, but not what may tell why it did not end well."""
+            is_good = outcome is not None and outcome.is_good
+            if mounted is not None and not is_good and (data / "data").exists():
+                shutil.copytree(data / "data", folder / "data")
+
+        stack.callback(keep)
+        proxy = stack.enter_context(ProxyProcess(folder))
+        gate, address = proxy.port, f"127.0.0.1:{proxy.port}"
         stage: Stage = KafkaStage(data, gate) if kafka else PenstockStage(data / "data", folder, gate, plant)
-        stage.start()
         stack.callback(stage.kill)
-        proxy = stack.enter_context(LossyProxy(stage.port, gate))
+        stage.start()
+        proxy.target_port = stage.port
+        proxy.start()
         create_topic(address, RECORDS, RECORDS_PARTITIONS, SETTINGS)
         create_topic(address, COPIES, COPIES_PARTITIONS, SETTINGS)
         create_topic(address, QUICK, 1, SETTINGS if kafka else {**SETTINGS, "penstock.durability": "memory"})
@@ -93,9 +102,7 @@ def run_storm(
         verdict = check(event for _, event in join_histories(histories_in(folder)))
         gave_up = {player.part.name: player.gave_up for player in cast.players.values() if player.gave_up}
         numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
-        outcome = Outcome(verdict, director.done, director.restarts, gave_up, *numbers, troubles)
-        if mounted is not None and not outcome.is_good:
-            shutil.copytree(data / "data", folder / "data")  # the disk goes with this block
+        outcome = Outcome(verdict, director.done, director.lives, gave_up, *numbers, troubles)
     return outcome
 
 

@@ -16,10 +16,12 @@ LOSABLE = (
     ApiKey.SYNC_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.FETCH, ApiKey.CREATE_TOPICS,
 )  # fmt: skip
 KINDS = {
-    "kill-broker": 5, "pause-broker": 2, "kill-client": 5, "freeze-client": 3, "freeze-at-commit": 4,
-    "leave": 3,
+    "kill-broker": 5, "pause-broker": 2, "kill-proxy": 2, "pause-proxy": 2,
+    "kill-client": 5, "freeze-client": 3, "freeze-at-commit": 4, "leave": 3,
     "cut": 2, "cut-some": 2, "shut-gate": 1, "delay": 2, "swallow": 6, "hold-end": 4,
 }  # fmt: skip
+# Even a short storm has these.
+FIRST = ("kill-broker", "kill-proxy", "pause-proxy", "kill-client")
 NEVER_COMMIT = ("writer", "follower", "administrator")
 DISK_KINDS = {"fill-disk": 2}
 SYNC_KINDS = {"slow-syncs": 2, "failing-sync": 2}
@@ -36,15 +38,15 @@ class Deed(NamedTuple):
 
 
 class Weather:
-    """Deeds without end: a kill of the broker, one of each other kind, then by weight."""
+    """Deeds without end: kills of broker, proxy and a client, one of each other kind, then by weight."""
 
     def __init__(self, seed: int, players: Sequence[str], *, disk: bool, syncs: bool) -> None:
         self._chance = random.Random(f"weather/{seed}")
         self._players = list(players)
         self._committing = [name for name in players if not name.startswith(NEVER_COMMIT)] or self._players
         self._kinds = KINDS | (DISK_KINDS if disk else {}) | (SYNC_KINDS if syncs else {})
-        others = [kind for kind in self._kinds if kind != "kill-broker"]
-        self._first = ["kill-broker", *self._chance.sample(others, len(others))]
+        others = [kind for kind in self._kinds if kind not in FIRST]
+        self._first = [*FIRST, *self._chance.sample(others, len(others))]
 
     def next(self) -> Deed:
         chance = self._chance
@@ -55,7 +57,7 @@ class Weather:
         short, long = chance.uniform(0.2, 3.0), chance.uniform(1.0, 10.0)
         player, key, count = chance.choice(self._players), chance.choice(LOSABLE), chance.randrange(1, 4)
         match kind:
-            case "pause-broker":
+            case "pause-broker" | "pause-proxy":
                 return Deed(kind, wait_s, min(long, 7.0))
             case "kill-client" | "leave":
                 return Deed(kind, wait_s, short, player)
@@ -63,7 +65,7 @@ class Weather:
                 return Deed(kind, wait_s, long, player)
             case "freeze-at-commit":
                 return Deed(kind, wait_s, 8 + long / 2, chance.choice(self._committing))
-            case "shut-gate" | "fill-disk":
+            case "kill-proxy" | "shut-gate" | "fill-disk":
                 return Deed(kind, wait_s, short)
             case "delay":
                 return Deed(kind, wait_s, long, number=chance.choice((5, 50, 300)))
