@@ -14,11 +14,15 @@ import pytest
 
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Verdict, Violation
+from penstock.broker.events import Sync
+from penstock.config import BrokerConfig
 from penstock.drills.broker_process import BROKER, BrokerProcess
 from penstock.drills.clients import Place, RecordingConsumer, RecordingProducer, read_all
 from penstock.drills.fragile_disk import FragileDisk
 from penstock.drills.recorder import Recorder
 from penstock.drills.topics import create_topic
+from penstock.runtime.disk import RealDisk
+from penstock.runtime.syncing import SyncPool
 
 CYCLES = 10
 ACKS_BEFORE_CUT = 100
@@ -101,3 +105,19 @@ def _write_some(producers: list[RecordingProducer], chance: random.Random) -> No
         place = chance.choice(PLACES)
         for _ in range(chance.randrange(1, 30) if producer.unsettled < UNSETTLED_MAX else 0):
             producer.send(place, chance.choice((0, 100, 3000)))
+
+
+def test_syncs_of_a_disk_that_is_gone_fail(fragile_disk: Mount) -> None:
+    """Whoever runs them, the kernel by itself or a thread: each says so, none is taken for done."""
+    disk = fragile_disk(32 * 1024 * 1024)
+    files = RealDisk(str(disk.root))
+    dirty = [files.create(str(number)) for number in range(4)]
+    for file in dirty:
+        file.write(0, (b"x" * 5000,))
+    pools = [SyncPool(files, BrokerConfig(sync_in_kernel=in_kernel)) for in_kernel in (True, False)]
+    disk.cut_power()
+    for pool in pools:
+        ended = pool.run([Sync(number, [file], []) for number, file in enumerate(dirty)], 1)
+        assert [synced.job for synced in ended if synced.error is not None] == [0, 1, 2, 3]
+    for file in dirty:
+        file.close()

@@ -32,7 +32,7 @@ def start_traced(start_broker: Start, need_tool: Callable[[str], str], tmp_path:
         # A checkpoint syncs witnesses: far away, so that the n-th call is a group's.
         return start_broker(
             prefix=[strace, "-f", "-y", "-o", out, "-e", "trace=fdatasync", "-e", f"inject=fdatasync:{injection}"],
-            settings={"checkpoint_ms": 600_000, "sync_threads": 1},
+            settings={"checkpoint_ms": 600_000, "sync_threads": 1, "sync_in_kernel": False},
         )
 
     return start

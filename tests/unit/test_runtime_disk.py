@@ -10,6 +10,7 @@ import pytest
 from stage.nodes import Stage
 
 from penstock.broker.events import Sync, Synced
+from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.disk import RealDisk, lock_folder
@@ -106,12 +107,13 @@ def test_a_close_during_a_sync_waits_for_its_end(tmp_path: Path) -> None:
     assert open_handles() == before
 
 
+@pytest.mark.parametrize("in_kernel", [True, False])
 @pytest.mark.parametrize("inline_us_max", [0, 10_000_000])
-def test_syncs_end_each_with_its_own_result(tmp_path: Path, inline_us_max: int) -> None:
-    """At once or in threads; a folder that is not there is an error of its job alone."""
+def test_syncs_end_each_with_its_own_result(tmp_path: Path, inline_us_max: int, in_kernel: bool) -> None:
+    """At once, in threads or in the kernel; a folder that is not there is an error of its job alone."""
     disk = RealDisk(str(tmp_path))
     disk.make_folder("a")
-    pool = SyncPool(disk, 3, inline_us_max)
+    pool = SyncPool(disk, BrokerConfig(sync_inline_us_max=inline_us_max, sync_in_kernel=in_kernel))
     jobs = []
     for number in range(6):
         file = disk.create(f"a/{number}")

@@ -34,7 +34,7 @@ def addresses(tmp_path: Path) -> Iterator[tuple[Address, Address]]:
     """Where a loop listens to clients of the queue, and to those of HTTP; it runs in a thread."""
     config, clock, disk = BrokerConfig(http_connections_max=HTTP_MAX), SteadyClock(), RealDisk(str(tmp_path))
     node = Node(disk, config, ("127.0.0.1", 9092), uuid4, clock.now_ms())
-    loop = Loop(node, config, clock, SyncPool(disk, 2, config.sync_inline_us_max))
+    loop = Loop(node, config, clock, SyncPool(disk, config))
     listener, http = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
     loop.listen(listener)
     loop.listen(http, http=True)

@@ -35,7 +35,8 @@ class RealFile:
         self._is_closing = False
         self._syncs = 0
 
-    def _handle(self) -> int:
+    def handle(self) -> int:
+        """Its file handle, opened if need be."""
         if self._fd < 0:
             self._fd = os.open(self.full_path, os.O_RDWR | os.O_CLOEXEC)
             self._disk.opened(self)
@@ -51,11 +52,11 @@ class RealFile:
             self._fd = -1
 
     def size(self) -> int:
-        return os.fstat(self._handle()).st_size
+        return os.fstat(self.handle()).st_size
 
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
         self._is_dirty = True
-        fd = self._handle()
+        fd = self.handle()
         if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
             return
         pending = list(chunks)
@@ -70,7 +71,7 @@ class RealFile:
                 pending = _without(pending, written)
 
     def read(self, position: int, length: int) -> bytes:
-        data = os.pread(self._handle(), length, position)
+        data = os.pread(self.handle(), length, position)
         while len(data) < length:
             more = os.pread(self._fd, length - len(data), position + len(data))
             if not more:
@@ -83,7 +84,7 @@ class RealFile:
         last = position + length - 1
         try:
             for at in (*range(position, last, _LOOK_EVERY), last):
-                os.preadv(self._handle(), _LOOKS, at, _NO_WAIT)
+                os.preadv(self.handle(), _LOOKS, at, _NO_WAIT)
         except BlockingIOError:
             return False
         except OSError:
@@ -92,25 +93,25 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         self._is_dirty = True
-        os.ftruncate(self._handle(), size)
+        os.ftruncate(self.handle(), size)
 
     def begin_sync(self) -> None:
-        """Called by the loop before a thread syncs: from here on the handle stays open."""
+        """Called by the loop before it is synced: from here on the handle stays open."""
         self._is_dirty = False  # a write from here on makes it dirty again
         self._syncs += 1
 
     def run_sync(self) -> None:
         """The sync itself, in any thread; a file with unsynced writes still has its handle."""
-        _sync_fd(self._fd if self._fd >= 0 else self._handle())
+        _sync_fd(self._fd if self._fd >= 0 else self.handle())
 
     def end_sync(self) -> None:
-        """Called by the loop after a thread has synced."""
+        """Called by the loop after it was synced."""
         self._syncs -= 1
         if self._is_closing and self._syncs == 0:
             self.give_up()
 
     def sync(self) -> None:
-        _sync_fd(self._handle())
+        _sync_fd(self.handle())
         self._is_dirty = False
 
     def close(self) -> None:

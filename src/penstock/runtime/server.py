@@ -34,7 +34,7 @@ def run_broker(config: BrokerConfig) -> int:
     disk = RealDisk(config.data)
     began_ms = clock.now_ms()
     node = Node(disk, config, addresses.get("advertise", (host, port)), uuid4, began_ms)
-    loop = Loop(node, config, clock, SyncPool(disk, config.sync_threads, config.sync_inline_us_max))
+    loop = Loop(node, config, clock, SyncPool(disk, config))
     loop.listen(listener)
     if "metrics" in addresses:
         metrics = _listen("metrics", *addresses["metrics"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from penstock.broker.events import Sync
@@ -14,5 +15,6 @@ def _lie(self: SyncPool, sync: Sync) -> None:
 
 
 SyncPool._sync = _lie  # type: ignore[method-assign]
+os.environ["PENSTOCK_BROKER_SYNC_IN_KERNEL"] = "false"  # the kernel does not lie
 
 sys.exit(main(["broker", *sys.argv[1:]]))

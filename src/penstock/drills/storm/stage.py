@@ -79,6 +79,8 @@ class PenstockStage:
 
     def break_syncs(self, injection: str | None) -> None:
         """From the next start on, as strace puts it; None: no more."""
+        # strace sees calls, not what the kernel syncs by itself.
+        self._broker.settings["sync_in_kernel"] = injection is None
         if injection is None or self._strace is None:
             self._broker.prefix = ()
         else:

@@ -1,0 +1,98 @@
+"""Syncs that Linux runs by itself: each ends once, with its own result, and who is not waiting is told."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.broker.events import Sync
+from penstock.config import BrokerConfig
+from penstock.runtime.disk import RealDisk, RealFile
+from penstock.runtime.kernel_syncs import KernelSyncs
+from penstock.runtime.syncing import KERNEL_FILES, SyncPool
+
+WITHIN_S = 60.0
+
+
+@pytest.fixture
+def wake_fd() -> Iterator[int]:
+    fd = os.eventfd(0, os.EFD_NONBLOCK)
+    yield fd
+    os.close(fd)
+
+
+def is_told(fd: int, within_s: float) -> bool:
+    return bool(select.select([fd], [], [], within_s)[0])
+
+
+def written(disk: RealDisk, name: str) -> RealFile:
+    file = disk.create(name)
+    file.write(0, (b"x" * 5000,))
+    return file
+
+
+def test_each_ends_once_under_its_ticket(tmp_path: Path, wake_fd: int) -> None:
+    """More at a time than there is room for are not taken, and there is room again after an end."""
+    disk = RealDisk(str(tmp_path))
+    wanted = [(100 + number, written(disk, str(number)).handle()) for number in range(6)]
+    kernel = KernelSyncs(4, wake_fd)
+
+    assert kernel.submit(wanted, is_told=True) == 4
+    assert kernel.submit(wanted[4:], is_told=True) == 0
+    assert is_told(wake_fd, WITHIN_S)
+    assert sorted(kernel.ended(at_least=4)) == [(100, 0), (101, 0), (102, 0), (103, 0)]
+    assert kernel.submit(wanted[4:], is_told=True) == 2
+    assert sorted(kernel.ended(at_least=2)) == [(104, 0), (105, 0)]
+    assert kernel.ended(at_least=0) == []
+    assert kernel.room == 4
+
+
+def test_nobody_is_told_of_what_somebody_waits_for(tmp_path: Path, wake_fd: int) -> None:
+    """A loop that has waited is not woken again for the same end."""
+    kernel = KernelSyncs(4, wake_fd)
+    assert kernel.submit([(1, written(RealDisk(str(tmp_path)), "f").handle())], is_told=False) == 1
+    assert kernel.ended(at_least=1) == [(1, 0)]
+    assert not is_told(wake_fd, 0)
+
+
+@pytest.mark.parametrize("inline_us_max", [0, 10_000_000])
+def test_what_the_kernel_does_not_take_fails_its_own_job(tmp_path: Path, inline_us_max: int) -> None:
+    """A handle that cannot be synced is no reason to lose, or to hold up, the others of the same step."""
+    disk = RealDisk(str(tmp_path))
+    reader, writer = os.pipe()
+    files = [written(disk, str(number)) for number in range(4)]
+    os.dup2(writer, files[2].handle())
+    pool = SyncPool(disk, BrokerConfig(sync_inline_us_max=inline_us_max))
+
+    ended = pool.run([Sync(number, [file], []) for number, file in enumerate(files)], 1)
+    while len(ended) < 4:
+        assert is_told(pool.wake_fd, WITHIN_S)
+        ended += pool.collect()
+
+    assert sorted(synced.job for synced in ended) == [0, 1, 2, 3]
+    assert [(synced.job, synced.error) for synced in ended if synced.error] == [(2, "[Errno 22] Invalid argument")]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_job_ends_with_its_last_file(tmp_path: Path) -> None:
+    """More files than the kernel has room for: threads take the rest; no job ends twice."""
+    disk = RealDisk(str(tmp_path))
+    pool = SyncPool(disk, BrokerConfig(sync_inline_us_max=0))
+    jobs = [
+        Sync(number, [written(disk, f"{number}-{part}") for part in range(3)], []) for number in range(KERNEL_FILES)
+    ]
+
+    ended = pool.run(jobs, 1)
+    while len(ended) < len(jobs):
+        assert is_told(pool.wake_fd, WITHIN_S)
+        ended += pool.collect()
+    pool.stop()
+
+    assert sorted(synced.job for synced in ended) == list(range(KERNEL_FILES))
+    assert [synced.error for synced in ended if synced.error] == []
+    assert all(file.can_give_up for job in jobs for file in job.files)  # type: ignore[attr-defined]  # real files
