@@ -8,7 +8,7 @@ SEED ?= 1
 FRAMES ?= 1000000
 TESTS ?= tests/compat tests/spark
 
-.PHONY: help setup run tour check lint test sim bench storm siege clients console lock clean
+.PHONY: help setup run tour check lint test sim bench storm siege clients lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,9 +49,6 @@ siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal
 
 bench: setup  ## beside a warm Apache Kafka in the same run
 	$(PY) -m bench
-
-console: setup  ## a web console for Kafka on our broker, looked at in Chromium; needs mvn
-	WEB_CONSOLE=1 $(BIN)/pytest -q tests/compat/test_web_console.py
 
 clients: setup  ## the table of docs/clients.md anew, from a run of the clients' tests (TESTS=... for a part)
 	-$(BIN)/pytest -q -n 2 --dist loadfile $(TESTS)

@@ -17,7 +17,7 @@ BEGIN, END = "<!-- made by make clients -->\n", "<!-- end -->\n"
 _ROW = re.compile(r"\| .* \| `(\S+) (\S+)` \| (.*) \| (.*) \|")
 _KNOWN_AS = {
     "aiokafka": "aiokafka",
-    "apache-kafka-java": "Java: Kafka's tools and judges, Spark's connector",
+    "apache-kafka-java": "Java: Kafka's tools and judges, Spark's connector, Quarkus's console",
     "confluent-kafka-python": "confluent-kafka, and with it `penstock`",
     "kafka-python": "kafka-python",
     "librdkafka": "kcat, as the distribution packages it",

@@ -1,0 +1,1 @@
+"""Web consoles for Kafka that open on a broker under test."""

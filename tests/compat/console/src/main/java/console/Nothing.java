@@ -1,5 +1,0 @@
-package console;
-
-/** Development mode wants something to compile. */
-public final class Nothing {
-}
