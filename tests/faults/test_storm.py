@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from pathlib import Path
 
 import pytest
 
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Violation
+from penstock.drills.storm.auditor import NAME as AUDITOR
 from penstock.drills.storm.cast import FULL
 from penstock.drills.storm.run import run_storm
 from penstock.drills.storm.weather import FIRST
@@ -57,3 +59,4 @@ def test_a_storm_that_cannot_be_played_to_its_end_leaves_its_data(tmp_path: Path
 
     assert len(list((tmp_path / "data" / "topics").iterdir())) == 3
     assert not (tmp_path / "disk.img").exists()
+    assert [thread.name for thread in threading.enumerate() if thread.name == AUDITOR] == []

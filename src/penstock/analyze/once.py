@@ -43,9 +43,7 @@ class OnceSink:
     def write(self, batch: DataFrame, number: int) -> None:
         """Write a batch of Spark's, unless it was committed before; TokenError if nobody can tell."""
         token = self._checkpoint.token(number)
-        if self._producer is None:
-            self.open()
-        if is_done(token, self._last):
+        if self.has(token):
             # What a query remembers must still go on by this batch.
             batch.write.format("noop").mode("overwrite").save()
             return
@@ -54,6 +52,12 @@ class OnceSink:
         self._checkpoint.sync()
         self.commit(rows, token)
         self._written[number] = len(rows)
+
+    def has(self, token: Token) -> bool:
+        """Whether this batch was committed before; what nobody knows is found out. TokenError if nobody can tell."""
+        if self._producer is None:
+            self.open()
+        return is_done(token, self._last)
 
     def open(self) -> Token | None:
         """Fence whoever wrote before, and learn which batch was committed last."""

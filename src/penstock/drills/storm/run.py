@@ -93,6 +93,7 @@ def run_storm(
         director = Director(stage, proxy, cast, weather, None if mounted is None else mounted.root)
         cast.tend()
         auditor.start()
+        stack.callback(auditor.stop)
         director.play(seconds, tell)
         tell("calm: everything settles, then all is read from the beginning")
         director.calm()

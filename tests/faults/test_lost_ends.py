@@ -1,0 +1,64 @@
+"""The exactly-once writer and a commit of which it never hears: it initialises again, and each result stands once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.analyze import once
+from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.tokens import token_of
+from penstock.client.topics import Wanted, provide_topics
+from penstock.client.transactions import describe_transaction
+from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.drills.proxy import LossyProxy
+from penstock.drills.topic_reading import read_topic
+from penstock.errors import PenstockError
+from penstock.wire.apis import ApiKey
+
+OUT, BATCHES = "out", "out.batches"
+WAITED_S = 2.0
+Start = Callable[..., BrokerProcess]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_answer_lost", [True, False], ids=["answer", "end"])
+def test_a_batch_whose_commit_was_not_answered_stands_once(
+    is_answer_lost: bool, start_broker: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Committed before the answer was lost, it is not written again; if the end itself was lost, it is."""
+    gate = free_port()
+    broker = start_broker(settings={"advertise": f"127.0.0.1:{gate}"})
+    with LossyProxy(broker.port, gate) as proxy:
+        provide_topics(broker.address, [Wanted(OUT, 1), Wanted(BATCHES, 1)])
+        sink = once.OnceSink(OUT, BATCHES, f"127.0.0.1:{gate}", Checkpoint(tmp_path, "query"), {})
+        first, second = (token_of(number, "query", [f"{number}"]) for number in range(2))
+        assert not sink.has(first)
+        epoch = _epoch(broker)
+        if is_answer_lost:
+            proxy.swallow(ApiKey.END_TXN, 1_000)
+        else:
+            proxy.hold(ApiKey.END_TXN, ApiKey.LIST_TRANSACTIONS)
+        # On a busy machine the time may be over before the end was even asked for.
+        while not (proxy.swallowed or proxy.holding or sink.has(first)):
+            with monkeypatch.context() as patched:
+                patched.setattr(once, "_ANSWER_S", WAITED_S)
+                with pytest.raises(PenstockError, match="NetworkException"):
+                    sink.commit([(b"k", b"first", ())], first)
+        proxy.cut()
+        proxy.calm()
+
+        assert sink.has(first) == is_answer_lost
+        assert _epoch(broker) > epoch
+        if not is_answer_lost:
+            sink.commit([(b"k", b"first", ())], first)
+        sink.commit([(b"k", b"second", ())], second)
+        assert [record.value for record in read_topic(broker.address, OUT)] == [b"first", b"second"]
+
+
+def _epoch(broker: BrokerProcess) -> int:
+    found = describe_transaction(("127.0.0.1", broker.port), BATCHES)
+    assert found is not None
+    return found.producer_epoch
