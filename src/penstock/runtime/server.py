@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import resource
@@ -19,6 +20,7 @@ from penstock.runtime.logs import log_line
 from penstock.runtime.loop import Loop
 from penstock.runtime.syncing import SyncPool
 
+GARBAGE_EVERY = 50_000  # requests in flight are no garbage: looking for some every 700 objects took 5 % of the time
 BACKLOG = 1024
 
 
@@ -43,6 +45,8 @@ def run_broker(config: BrokerConfig) -> int:
     topics, partitions = len(node.catalog.topics), node.catalog.partition_count
     log_line("info", "started", data=config.data, topics=topics, partitions=partitions)
     _stop_on_signals(loop)
+    gc.freeze()
+    gc.set_threshold(GARBAGE_EVERY)
     sys.stdout.write(f"ready {host}:{port}\n")
     sys.stdout.flush()
     try:
