@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from penstock.broker.call import Call
-from penstock.broker.catalog import NODE_ID, Topic, name_fault
+from penstock.broker.catalog import Topic
+from penstock.broker.leadership import absence_code, led_here
 from penstock.errors import ErrorCode
-from penstock.records.batch import LEADER_EPOCH
 from penstock.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsCursor,
     DescribeTopicPartitionsRequest,
@@ -47,23 +49,14 @@ def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartition
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.INVALID_TOPIC_EXCEPTION if name_fault(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeTopicPartitionsResponseTopic(code, name, topic_authorized_operations=_ALLOWED)
+    return DescribeTopicPartitionsResponseTopic(absence_code(name), name, topic_authorized_operations=_ALLOWED)
 
 
 def _page(topic: Topic, first: int, until: int) -> DescribeTopicPartitionsResponseTopic:
-    partitions = [
-        DescribeTopicPartitionsResponsePartition(
-            partition_index=index,
-            leader_id=NODE_ID,
-            leader_epoch=LEADER_EPOCH,
-            replica_nodes=[NODE_ID],
-            isr_nodes=[NODE_ID],
-            eligible_leader_replicas=[],
-            last_known_elr=[],
-        )
-        for index in range(first, until)
-    ]
+    blank = partial(DescribeTopicPartitionsResponsePartition, eligible_leader_replicas=[], last_known_elr=[])
     return DescribeTopicPartitionsResponseTopic(
-        name=topic.name, topic_id=topic.topic_id, partitions=partitions, topic_authorized_operations=_ALLOWED
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=led_here(blank, range(first, until)),
+        topic_authorized_operations=_ALLOWED,
     )

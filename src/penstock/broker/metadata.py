@@ -8,8 +8,8 @@ from penstock.broker.call import Call
 from penstock.broker.catalog import NODE_ID, Topic, name_fault
 from penstock.broker.changes import Change
 from penstock.broker.create_topics import plan_topic
+from penstock.broker.leadership import absence_code, led_here
 from penstock.errors import ErrorCode
-from penstock.records.batch import LEADER_EPOCH
 from penstock.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -75,19 +75,9 @@ def _asked(call: Call, asked: MetadataRequestTopic) -> MetadataResponseTopic:
     topic = catalog.topics.get(name)
     if topic is not None:
         return _topic(topic)
-    code = ErrorCode.INVALID_TOPIC_EXCEPTION if name_fault(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return MetadataResponseTopic(error_code=code, name=name)
+    return MetadataResponseTopic(error_code=absence_code(name), name=name)
 
 
 def _topic(topic: Topic) -> MetadataResponseTopic:
-    partitions = [
-        MetadataResponsePartition(
-            partition_index=index,
-            leader_id=NODE_ID,
-            leader_epoch=LEADER_EPOCH,
-            replica_nodes=[NODE_ID],
-            isr_nodes=[NODE_ID],
-        )
-        for index in range(topic.partitions)
-    ]
+    partitions = led_here(MetadataResponsePartition, range(topic.partitions))
     return MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
