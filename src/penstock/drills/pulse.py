@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -43,9 +44,9 @@ class Pulse:
         self._process: subprocess.Popen[str] | None = None
         self.beats: list[Beat] = []
 
-    def p99_ms(self, from_s: float, until_s: float) -> float:
-        """Of the beats of that time; NaN if there were none."""
-        took = sorted(beat.took_ms for beat in self.beats if from_s <= beat.at_s < until_s)
+    def p99_ms(self, spans_s: Sequence[tuple[float, float]]) -> float:
+        """Of the beats of those times; NaN if there were none."""
+        took = sorted(beat.took_ms for beat in self.beats if any(begin <= beat.at_s < end for begin, end in spans_s))
         return took[int(len(took) * 0.99)] if took else float("nan")
 
     def __enter__(self) -> Self:
