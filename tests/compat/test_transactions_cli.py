@@ -43,7 +43,22 @@ def test_an_open_transaction_is_listed_and_described(penstock: Penstock, owner: 
     assert topic in fine(penstock("describe", topic))
     (opened,) = json.loads(fine(penstock("open", topic, "--json")))
     assert (opened["partition"], opened["producer"], opened["first_offset"]) == (1, owner.producer_id, 0)
+    assert opened["id"] == topic
+    head, row = fine(penstock("open", topic)).splitlines()
+    assert (head.split()[:3], row.split()[:3]) == (["TOPIC", "PARTITION", "ID"], [topic, "1", topic])
     assert owner.end() == 0
+
+
+def test_an_owner_with_nothing_open_is_left_alone_unless_fencing_is_asked_for(
+    penstock: Penstock, owner: Owner, topic: str
+) -> None:
+    """Told what to do; it goes on as if nothing had been asked."""
+    assert owner.end() == 0
+    assert "so nothing is aborted; --fence stops whoever works under it" in refused(penstock("abort", topic))
+    assert owner.send(topic, "more", 1) == 0
+    assert owner.end() == 0
+    assert "its owner is fenced" in fine(penstock("abort", topic, "--fence"))
+    assert owner.send(topic, "late", 1) != 0
 
 
 def test_an_open_transaction_is_aborted_by_its_id(
@@ -53,7 +68,6 @@ def test_an_open_transaction_is_aborted_by_its_id(
     assert fine(penstock("abort", topic)) == f"aborted {topic}\n"
     assert fetch_committed(connection, topic, partition=1).responses[0].partitions[0].last_stable_offset == 2
     assert owner.end() == ErrorCode.PRODUCER_FENCED
-    assert "nothing open" in fine(penstock("abort", topic))
 
 
 def test_what_hangs_in_a_partition_is_aborted_there(
@@ -69,8 +83,11 @@ def test_what_hangs_in_a_partition_is_aborted_there(
 
 def test_what_is_not_there_is_said_in_a_sentence(penstock: Penstock) -> None:
     """With the next step."""
-    for args in (("describe", "nobody-has-this-id"), ("abort", "nobody-has-this-id")):
+    for args in (("describe", "nobody-has-this-id"), ("abort", "nobody-has-this-id"), ("describe", ""), ("abort", "")):
         assert "'penstock transactions list' shows what there is" in refused(penstock(*args))
+    for place in (("open", "nope"), ("abort", "--topic", "nope", "--partition", "0", "--producer", "7")):
+        assert "no topic nope: 'penstock topics list' shows" in refused(penstock(*place))
     assert "either a transactional id" in refused(penstock("abort"), 2)
+    assert "--fence goes with" in refused(penstock("abort", "--topic", "t", "--fence"), 2)
     assert "go together" in refused(penstock("abort", "--topic", "t"), 2)
     assert "either a transactional id" in refused(penstock("abort", "some-id", "--producer", "1"), 2)

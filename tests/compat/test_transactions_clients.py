@@ -14,6 +14,9 @@ from asking.connection import Connection
 from asking.owners import OWNERS, ClientOwner, committed_offset, read_values
 from asking.requests import create_topic
 
+from penstock.config import BrokerConfig
+from penstock.drills.broker_process import BrokerProcess
+
 FENCED = (confluent_kafka.KafkaException, kafka.errors.KafkaError, aiokafka.errors.KafkaError)
 Own = Callable[..., Any]
 
@@ -86,3 +89,14 @@ def test_a_second_producer_of_the_same_id_fences_the_first(
         first.commit()
     second.commit()
     assert read_values(broker_address, topic, 1, committed=True) == ["alive"]
+
+
+def test_librdkafka_does_not_ask_for_ever_for_an_id_that_is_too_long(penstock_node: BrokerProcess) -> None:
+    """A fatal error at once instead of a time-out; the broker's log names the limit."""
+    too_long = "t" * (BrokerConfig().transactional_id_chars_max + 1)
+    producer = confluent_kafka.Producer({"bootstrap.servers": penstock_node.address, "transactional.id": too_long})
+    with pytest.raises(confluent_kafka.KafkaException) as refused:
+        producer.init_transactions(60)
+    error = refused.value.args[0]
+    assert (error.name(), error.fatal()) == ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", True)
+    assert "transactional_id_chars_max" in penstock_node.said

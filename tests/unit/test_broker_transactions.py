@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from stage.nodes import Stage
 from stage.owners import TIMEOUT_MS, TransactionalProducer, position, restarted, seen, state
 
+from penstock.broker.init_producer_id import REFUSED_ID
 from penstock.broker.transactions.changes import State
 from penstock.broker.transactions.rules import EPOCH_LAST
 from penstock.config import BrokerConfig
@@ -235,7 +236,7 @@ def test_a_producer_that_says_who_it_is_gets_its_next_epoch_once() -> None:
     ("name", "timeout_ms", "code"),
     [
         ("", 1000, ErrorCode.INVALID_REQUEST),
-        ("t" * (BrokerConfig().transactional_id_chars_max + 1), 1000, ErrorCode.INVALID_REQUEST),
+        ("t" * (BrokerConfig().transactional_id_chars_max + 1), 1000, REFUSED_ID),
         ("t", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", -5, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ("t", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
@@ -250,7 +251,7 @@ def test_the_number_of_transactional_ids_is_bounded_and_old_ones_go() -> None:
     stage = Stage(transactional_ids_max=2)
     stage.topic()
     producers = [TransactionalProducer(stage, name) for name in ("a", "b", "c")]
-    assert [producer.init() for producer in producers] == [0, 0, ErrorCode.POLICY_VIOLATION]
+    assert [producer.init() for producer in producers] == [0, 0, REFUSED_ID]
     stage.wait(7 * 86_400_000 + 700_000)
     stage.end_syncs()
     assert stage.node.transactions.table.transactions == {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.broker.call import Call
 from penstock.broker.changes import Change, ProducerIdsReserved
 from penstock.broker.transactions.rules import Owner
+from penstock.config import clipped
 from penstock.errors import ErrorCode
 from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from penstock.broker.node import Node
 
 BLOCK = 1_000  # ids reserved with one durable record; a restart skips what is left of them
+# The only answer about an id after which every client stops asking: librdkafka repeats what is invalid for ever.
+REFUSED_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _SAYS_FENCED = 4
 
 OnProducerId = Callable[[ErrorCode, int], None]
@@ -53,6 +56,11 @@ def take_producer_id(node: Node, done: OnProducerId, now_ms: int) -> bool:
     return is_taken
 
 
+def refuse_id(node: Node, transactional_id: str, reason: str) -> None:
+    """Say in the log what the code of the answer cannot."""
+    node.note("warning", "transactional id refused", transactional_id=clipped(transactional_id), reason=reason)
+
+
 def _init_transactional(call: Call, transactional_id: str, request: InitProducerIdRequest) -> None:
     def reply(code: ErrorCode, owner: Owner) -> None:
         if code is ErrorCode.PRODUCER_FENCED and call.header.api_version < _SAYS_FENCED:
@@ -61,8 +69,11 @@ def _init_transactional(call: Call, transactional_id: str, request: InitProducer
 
     nobody = Owner(-1, -1)
     has_id, has_epoch = request.producer_id >= 0, request.producer_epoch >= 0
-    if not 0 < len(transactional_id) <= call.node.config.transactional_id_chars_max or has_id != has_epoch:
+    if not transactional_id or has_id != has_epoch:
         reply(ErrorCode.INVALID_REQUEST, nobody)
+    elif len(transactional_id) > call.node.config.transactional_id_chars_max:
+        refuse_id(call.node, transactional_id, "it is too long (transactional_id_chars_max)")
+        reply(REFUSED_ID, nobody)
     elif not 0 < request.transaction_timeout_ms <= call.node.config.transaction_timeout_ms_max:
         reply(ErrorCode.INVALID_TRANSACTION_TIMEOUT, nobody)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
-from penstock.cli.output import count, json_option, print_facts, print_json, print_table
+from penstock.cli.output import count, json_option, print_each, print_facts, print_json, print_table
 from penstock.cli.standing import describe_group, group_answer, no_group, positions, standings
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
@@ -51,19 +51,16 @@ def _word(value: Any) -> str:
 def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
     """Show members, positions, and how many records each partition has in front of the group."""
     client = admin(broker)
-    described = [_described(client, name) for name in names]
-    if as_json:
-        print_json(described)
-        return
-    for number, group in enumerate(described):
-        if number:
-            click.echo()
-        facts = [("group", group["group"]), ("state", group["state"]), ("assignor", group["assignor"])]
-        lag = sum(part["lag"] or 0 for part in group["partitions"])
-        print_facts([*facts, ("members", len(group["members"])), ("lag", lag)])
-        rows = [["-" if part[column] is None else part[column] for column in _COLUMNS] for part in group["partitions"]]
-        if rows:
-            print_table([column.upper() for column in _COLUMNS], rows)
+    print_each([_described(client, name) for name in names], as_json, _show)
+
+
+def _show(group: dict[str, Any]) -> None:
+    facts = [("group", group["group"]), ("state", group["state"]), ("assignor", group["assignor"])]
+    lag = sum(part["lag"] or 0 for part in group["partitions"])
+    print_facts([*facts, ("members", len(group["members"])), ("lag", lag)])
+    rows = [["-" if part[column] is None else part[column] for column in _COLUMNS] for part in group["partitions"]]
+    if rows:
+        print_table([column.upper() for column in _COLUMNS], rows)
 
 
 def _described(client: Any, name: str) -> dict[str, Any]:

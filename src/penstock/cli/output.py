@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -34,6 +34,17 @@ def print_facts(facts: Sequence[tuple[str, object]], indent: str = "") -> None:
     width = max((len(name) for name, _ in facts), default=0)
     for name, value in facts:
         click.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())
+
+
+def print_each(described: Sequence[dict[str, Any]], as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
+    """All of them as one document, or shown one after the other."""
+    if as_json:
+        print_json(described)
+        return
+    for number, one in enumerate(described):
+        if number:
+            click.echo()
+        show(one)
 
 
 def count(number: int, noun: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from penstock.cli.client import (
@@ -13,7 +15,7 @@ from penstock.cli.client import (
     broker_option,
     setting_pairs,
 )
-from penstock.cli.output import count, json_option, print_facts, print_json, print_table
+from penstock.cli.output import count, json_option, print_each, print_facts, print_json, print_table
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 
@@ -81,17 +83,14 @@ def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
     from penstock.cli.description import describe_topic
 
     client = admin(broker)
-    topics = [describe_topic(client, name) for name in names]
-    if as_json:
-        print_json(topics)
-        return
-    for number, topic in enumerate(topics):
-        if number:
-            click.echo()
-        facts = [("topic", topic["name"]), ("id", topic["id"])]
-        print_facts(facts + [("setting", f"{name}={value}") for name, value in topic["settings"].items()])
-        columns = ("partition", "leader", "start", "end")
-        print_table([name.upper() for name in columns], [[p[c] for c in columns] for p in topic["partitions"]])
+    print_each([describe_topic(client, name) for name in names], as_json, _show)
+
+
+def _show(topic: dict[str, Any]) -> None:
+    facts = [("topic", topic["name"]), ("id", topic["id"])]
+    print_facts(facts + [("setting", f"{name}={value}") for name, value in topic["settings"].items()])
+    columns = ("partition", "leader", "start", "end")
+    print_table([name.upper() for name in columns], [[p[c] for c in columns] for p in topic["partitions"]])
 
 
 @command.command("alter")

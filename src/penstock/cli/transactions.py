@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli.address import parse_address
-from penstock.cli.client import broker_option, reach
-from penstock.cli.output import json_option, print_facts, print_json, print_table
+from penstock.cli.client import broker_option, no_topic, reach
+from penstock.cli.output import json_option, print_each, print_facts, print_json, print_table
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.client.transactions import Address
+    from penstock.client.transactions import Address, OpenTransaction
     from penstock.wire.messages.describe_transactions import DescribedTransaction
 
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
-_COLUMNS = ("topic", "partition", "producer", "epoch", "first_offset", "silent_s")
+_ENDING = ("PrepareCommit", "PrepareAbort")
+_COLUMNS = ("topic", "partition", "id", "producer", "epoch", "first_offset", "silent_s")
 
 
 @click.group("transactions")
@@ -53,16 +54,13 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
 def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
     """Show producer, state, age and partitions of transactions."""
     address = _reached(broker)
-    described = [_facts(_known(address, name)) for name in names]
-    if as_json:
-        print_json(described)
-        return
-    for number, facts in enumerate(described):
-        if number:
-            click.echo()
-        parts = " ".join(f"{part['topic']}-{part['partition']}" for part in facts["partitions"])
-        shown = {**facts, "partitions": parts or "none"}
-        print_facts([(name.replace("_", " "), value) for name, value in shown.items() if value is not None])
+    print_each([_facts(_known(address, name)) for name in names], as_json, _show)
+
+
+def _show(facts: dict[str, Any]) -> None:
+    parts = " ".join(f"{part['topic']}-{part['partition']}" for part in facts["partitions"])
+    shown = {**facts, "partitions": parts or "none"}
+    print_facts([(name.replace("_", " "), value) for name, value in shown.items() if value is not None])
 
 
 @command.command("open")
@@ -71,17 +69,24 @@ def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
 @json_option
 def show_open(topic: str, broker: str, as_json: bool) -> None:
     """Show the transactions that stand open in a topic: readers of committed records wait for them."""
-    from penstock.client.transactions import open_transactions
+    from penstock.client.transactions import list_transactions
 
+    address = _reached(broker)
+    hanging = _open_in(address, topic)
+    ids = {one.producer_id: one.transactional_id for one in list_transactions(address, [])}
     now_ms = time.time() * 1000
     rows = [
-        (topic, one.partition, one.producer_id, one.epoch, one.first_offset, max(int(now_ms - one.last_ms) // 1000, 0))
-        for one in open_transactions(_reached(broker), topic)
-    ]
+        (
+            topic, one.partition, ids.get(one.producer_id), one.producer_id, one.epoch, one.first_offset,
+            max(int(now_ms - one.last_ms) // 1000, 0),
+        )
+        for one in hanging
+    ]  # fmt: skip
     if as_json:
         print_json([dict(zip(_COLUMNS, row, strict=True)) for row in rows])
     elif rows:
-        print_table([column.upper() for column in _COLUMNS], rows)
+        shown = [["-" if cell is None else cell for cell in row] for row in rows]
+        print_table([column.upper() for column in _COLUMNS], shown)
     else:
         click.echo(f"nothing is open in {topic}", err=True)
 
@@ -91,17 +96,22 @@ def show_open(topic: str, broker: str, as_json: bool) -> None:
 @click.option("--topic", metavar="NAME", help="Abort what 'open' shows in this topic and nobody owns any more.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic.")
 @click.option("--producer", type=click.IntRange(min=0), metavar="ID", help="Of this producer.")
+@click.option("--fence", is_flag=True, help="Fence whoever works under the id, although it has nothing open.")
 @broker_option
-def abort(name: str | None, topic: str | None, partition: int | None, producer: int | None, broker: str) -> None:
+def abort(
+    name: str | None, topic: str | None, partition: int | None, producer: int | None, fence: bool, broker: str
+) -> None:
     """Abort a transaction, and fence whoever works under its id.
 
     One that hangs in a partition although nobody knows its id any more is named by --topic, --partition and --producer.
     """
     place = (topic, partition, producer)
+    if fence and name is None:
+        raise click.UsageError("--fence goes with a transactional id")
     if (name is None) == (place == (None, None, None)):
         raise click.UsageError("name either a transactional id, or --topic, --partition and --producer")
     if name is not None:
-        _abort(_reached(broker), name)
+        _abort(_reached(broker), name, fence)
     elif topic is None or partition is None or producer is None:
         raise click.UsageError(
             "--topic, --partition and --producer go together: 'penstock transactions open' shows them"
@@ -110,36 +120,47 @@ def abort(name: str | None, topic: str | None, partition: int | None, producer: 
         _abort_hanging(_reached(broker), topic, partition, producer)
 
 
-def _abort(address: Address, name: str) -> None:
+def _abort(address: Address, name: str, fence: bool) -> None:
     from penstock.client.transactions import abort_transaction
 
-    before = _known(address, name)
+    state = _known(address, name).transaction_state
+    if state != "Ongoing" and not fence:
+        what = "is ending by itself" if state in _ENDING else "has nothing open"
+        raise PenstockError(f"{name} {what} ({state}), so nothing is aborted; --fence stops whoever works under it")
     abort_transaction(address, name)
-    if before.transaction_state == "Ongoing":
-        click.echo(f"aborted {name}")
-    else:
-        click.echo(f"{name} had nothing open ({before.transaction_state}); its owner is fenced")
+    click.echo(f"aborted {name}" if state == "Ongoing" else f"{name} had nothing open ({state}); its owner is fenced")
 
 
 def _abort_hanging(address: Address, topic: str, partition: int, producer: int) -> None:
-    from penstock.client.transactions import abort_in_partition, open_transactions
+    from penstock.client.transactions import abort_in_partition
 
-    for hanging in open_transactions(address, topic):
+    for hanging in _open_in(address, topic):
         if (hanging.partition, hanging.producer_id) == (partition, producer):
             abort_in_partition(address, topic, hanging)
             click.echo(f"aborted what producer {producer} had open in {topic}-{partition}")
             return
-    raise PenstockError(
-        f"producer {producer} has nothing open in {topic}-{partition}: 'penstock transactions open' shows who has"
-    )
+    see = f"'penstock transactions open {topic}' shows who has"
+    raise PenstockError(f"producer {producer} has nothing open in {topic}-{partition}: {see}")
+
+
+def _open_in(address: Address, topic: str) -> list[OpenTransaction]:
+    from penstock.client.offsets import NoSuchTopicError
+    from penstock.client.transactions import open_transactions
+
+    try:
+        return open_transactions(address, topic)
+    except NoSuchTopicError:
+        raise no_topic(topic) from None
 
 
 def _known(address: Address, name: str) -> DescribedTransaction:
     from penstock.client.transactions import describe_transaction
 
-    found = describe_transaction(address, name)
+    found = describe_transaction(address, name) if name else None
     if found is None:
-        raise PenstockError(f"there is no transactional id {name}: 'penstock transactions list' shows what there is")
+        raise PenstockError(
+            f"there is no transactional id {name or repr(name)}: 'penstock transactions list' shows what there is"
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from penstock.client.bare import DEADLINE_S, BareConnection
+from penstock.client.offsets import NoSuchTopicError
 from penstock.errors import ErrorCode, PenstockError
 from penstock.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -36,6 +37,7 @@ from penstock.wire.messages.write_txn_markers import (
 _TRANSACTION = 1
 _TIMEOUT_MS = 60_000
 _PAUSE_S = 0.02
+_NO_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 _NOT_YET = {14, 15, 16, 51}  # a coordinator that loads, moves or still ends the transaction before
 
 Address = tuple[str, int]
@@ -90,7 +92,7 @@ def abort_transaction(address: Address, transactional_id: str) -> None:
 
 
 def open_transactions(address: Address, topic: str) -> list[OpenTransaction]:
-    """Those that stand open in the partitions of a topic."""
+    """Those that stand open in the partitions of a topic; NoSuchTopicError if there is none."""
     found = []
     for partition, leader in _leaders(address, topic).items():
         request = DescribeProducersRequest([DescribeProducersTopic(topic, [partition])])
@@ -127,6 +129,8 @@ def _leaders(address: Address, topic: str) -> dict[int, Address]:
     with BareConnection(*address) as connection:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
         answer = connection.ask(request, 9, MetadataResponse)
+    if answer.topics[0].error_code in _NO_TOPIC:
+        raise NoSuchTopicError(f"the queue has no topic {topic}")
     _check(answer.topics[0].error_code, topic)
     known = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
     return {part.partition_index: known[part.leader_id] for part in answer.topics[0].partitions}

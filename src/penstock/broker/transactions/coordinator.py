@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from penstock.broker.groups.alarms import Alarm, Alarms
-from penstock.broker.init_producer_id import OnProducerId, take_producer_id
+from penstock.broker.init_producer_id import REFUSED_ID, OnProducerId, refuse_id, take_producer_id
 from penstock.broker.journal import Finish, Journal, open_journal
 from penstock.broker.transactions.changes import (
     Change,
@@ -101,7 +101,8 @@ class Coordinator:
         known = self.newest(transactional_id)
         strays = self._strays.get(transactional_id)
         if known is None and len(self.table.transactions) >= self._config.transactional_ids_max:
-            reply(ErrorCode.POLICY_VIOLATION, NOBODY)
+            refuse_id(self._node, transactional_id, "there are too many (transactional_ids_max)")
+            reply(REFUSED_ID, NOBODY)
             return
 
         def with_id(code: ErrorCode, new_id: int) -> None:
