@@ -70,6 +70,22 @@ def end_one(stage: Stage, sync: Sync) -> None:
     stage.step(Synced(sync.job, stage.run(sync)))
 
 
+def test_an_end_is_answered_when_every_partition_shows_it() -> None:
+    """Until then a reader may see it in one of them and not yet in the other."""
+    stage = Stage()
+    stage.topic(partitions=2)
+    producer = TransactionalProducer(stage)
+    producer.init()
+    producer.send(b"a", partition=0)
+    producer.send(b"b", partition=1)
+    stage.send(producer.end_request(True), 4)
+    moments = []
+    while stage.syncs:
+        end_one(stage, stage.syncs.pop(0))
+        moments.append((len(seen(stage, 0)), len(seen(stage, 1)), len(stage.answers())))
+    assert list(dict.fromkeys(moments))[:3] == [(0, 0, 0), (1, 0, 0), (1, 1, 1)]
+
+
 def test_a_partition_that_takes_no_marker_holds_only_itself_up() -> None:
     """The commit is true and answered; the marker is written when that partition can be written again."""
     stage = Stage()
@@ -81,7 +97,7 @@ def test_a_partition_that_takes_no_marker_holds_only_itself_up() -> None:
     stopped = stage.node.store.open[stage.node.catalog.topics["rain"].raw_id, 1]
     stopped.on_sync_failed("for the test")
     assert producer.end() == 0
-    assert (seen(stage, 0), state(stage)) == ([b"a"], State.PREPARE_COMMIT)
+    assert (seen(stage, 0), seen(stage, 1), state(stage)) == ([b"a"], [], State.PREPARE_COMMIT)
     assert producer.add() == ErrorCode.CONCURRENT_TRANSACTIONS
     again = restarted(stage)
     again.step()

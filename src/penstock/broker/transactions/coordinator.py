@@ -216,12 +216,13 @@ class Coordinator:
         self._write(planned, decided, now_ms, is_exclusive=True)
 
     def _finish(self, ending: Transaction, reply: OnOwner, now_ms: int) -> None:
-        """Tell every partition and group of the end; the answer may leave when they know, for then it can be seen."""
+        """Tell every partition and group of the end; the answer leaves when all of them know it or have failed."""
         done = plan_complete(ending, now_ms)
 
         def told(code: ErrorCode) -> None:
             del self._telling[ending.transactional_id]
             if code:
+                # The decision stands: whoever could not be told must not make its owner doubt it.
                 self._ring_at(ending.transactional_id, now_ms + AGAIN_MS)
             else:
                 self._write(done, lambda _: None, now_ms)
