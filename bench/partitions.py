@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bench.process import cpu_seconds, resident_bytes
 from bench.scene import Scene, say
-from bench.start import started_at
-from bench.topics import create_topic, first_ack, use_partitions
+from bench.start import start_s
+from bench.topics import create_topic, use_partitions
 
 _TOPICS = 10  # Kafka's controller refuses more than 10,000 records a request, so one topic cannot have them all
 
@@ -21,10 +21,7 @@ class PartitionsTrial:
 
     def run(self, scene: Scene) -> dict[str, float]:
         """`create`, `start` (to the first ack) in s, idle `cpu` in % of a core, `megabytes` then and with all used."""
-        scene.stop_brokers()
-        node = scene.fresh_node(self.side)
-        node.start()
-        try:
+        with scene.lone_broker(self.side) as node:
             begun = time.monotonic()
             for number in range(_TOPICS):
                 create_topic(node.address, f"bench-many-{number}", scene.pace.partitions // _TOPICS)
@@ -32,7 +29,7 @@ class PartitionsTrial:
             say(f"  {self.side}: partitions made in {create_s:.1f} s")
             node.stop()
             node.start()
-            start_s = first_ack(node.address, f"bench-many-{_TOPICS - 1}") - started_at(node)
+            restart_s = start_s(node, f"bench-many-{_TOPICS - 1}")
             time.sleep(scene.pace.idle_s)  # what a start leaves behind is not idling
             cpu_before, begun = cpu_seconds(node.pid), time.monotonic()
             time.sleep(scene.pace.idle_s)
@@ -43,10 +40,8 @@ class PartitionsTrial:
                 use_partitions(node.address, f"bench-many-{number}", scene.pace.partitions // _TOPICS)
             return {
                 "create": create_s,
-                "start": start_s,
+                "start": restart_s,
                 "cpu": cpu * 100,
                 "megabytes": unused_bytes / 1e6,
                 "megabytes_used": resident_bytes(node.pid) / 1e6,
             }
-        finally:
-            node.stop()

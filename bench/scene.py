@@ -47,13 +47,23 @@ class Scene:
         """The shared broker of a side."""
         if side not in self._nodes:
             say(f"starting {side}")
-            node = self.fresh_node(side)
+            node = self._fresh_node(side)
             node.start()
             self._nodes[side] = node
         return self._nodes[side]
 
-    def fresh_node(self, side: str) -> Node:
-        """A broker of its own on an empty folder, not started yet."""
+    @contextmanager
+    def lone_broker(self, side: str) -> Iterator[Node]:
+        """A broker on an empty folder, with the machine to itself; stopped afterwards."""
+        self.stop_brokers()
+        node = self._fresh_node(side)
+        node.start()
+        try:
+            yield node
+        finally:
+            node.stop()
+
+    def _fresh_node(self, side: str) -> Node:
         folder = self.fresh_folder(side)
         return PenstockNode(folder) if side == OURS else KafkaNode(folder, heap="1g")
 

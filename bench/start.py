@@ -19,17 +19,17 @@ class StartTrial:
 
     def run(self, scene: Scene) -> dict[str, float]:
         """`seconds` until the ack."""
-        scene.stop_brokers()
-        node = scene.fresh_node(self.side)
-        node.start()
-        try:
+        with scene.lone_broker(self.side) as node:
             create_topic(node.address, "bench-start")
-            return {"seconds": first_ack(node.address, "bench-start") - started_at(node)}
-        finally:
-            node.stop()
+            return {"seconds": start_s(node, "bench-start")}
 
 
-def started_at(node: Node) -> float:
+def start_s(node: Node, topic: str) -> float:
+    """From the beginning of the broker's process to the first record that it acknowledges."""
+    return first_ack(node.address, topic) - _started_at(node)
+
+
+def _started_at(node: Node) -> float:
     """The monotonic time at which the broker's process began; Kafka's formatting before it is not counted."""
     if isinstance(node, PenstockNode):
         return node.started_at

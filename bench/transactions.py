@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bench.child import run_child
 from bench.process import resident_bytes
 from bench.scene import FSYNC, OURS, Scene
-from bench.start import started_at
-from bench.topics import create_topic, first_ack
+from bench.start import start_s
+from bench.topics import create_topic
 from bench.wire_client import WireClient
 from penstock.errors import PenstockError
 from penstock.wire.apis import ApiKey
@@ -74,10 +74,7 @@ class OwnersTrial:
 
     def run(self, scene: Scene) -> dict[str, float]:
         """`megabytes` with them, `start` to the first ack in s."""
-        scene.stop_brokers()
-        node = scene.fresh_node(self.side)
-        node.start()
-        try:
+        with scene.lone_broker(self.side) as node:
             create_topic(node.address, "bench-owners")
             with WireClient(node.address) as client:
                 for number in range(scene.pace.transactional_ids):
@@ -85,10 +82,7 @@ class OwnersTrial:
             bytes_used = resident_bytes(node.pid)
             node.stop()
             node.start()
-            start_s = first_ack(node.address, "bench-owners") - started_at(node)
-            return {"megabytes": bytes_used / 1e6, "start": start_s}
-        finally:
-            node.stop()
+            return {"megabytes": bytes_used / 1e6, "start": start_s(node, "bench-owners")}
 
 
 def _own(address: str, name: str) -> None:

@@ -16,6 +16,17 @@ from penstock.sim.inode import Mood
 KINDS = pytest.mark.parametrize("by_epoch", [False, True], ids=["librdkafka", "kip-890"])
 
 
+def open_in_two_partitions(*, by_epoch: bool = False) -> tuple[Stage, TransactionalProducer]:
+    """A transaction with `a` in one partition and `b` in the other."""
+    stage = Stage()
+    stage.topic(partitions=2)
+    producer = TransactionalProducer(stage, by_epoch=by_epoch)
+    producer.init()
+    producer.send(b"a", partition=0)
+    producer.send(b"b", partition=1)
+    return stage, producer
+
+
 def test_after_a_restart_the_timeout_begins_anew() -> None:
     """Nobody knows how long the machine was off."""
     stage = Stage()
@@ -37,12 +48,7 @@ def test_after_a_restart_the_timeout_begins_anew() -> None:
 def test_a_kill_at_every_step_of_an_end_leaves_it_whole_or_undone(by_epoch: bool, commit: bool) -> None:
     """Each sync that the end needs is the last one once; afterwards both partitions and the position agree."""
     for ended in range(12):
-        stage = Stage()
-        stage.topic(partitions=2)
-        producer = TransactionalProducer(stage, by_epoch=by_epoch)
-        producer.init()
-        producer.send(b"a", partition=0)
-        producer.send(b"b", partition=1)
+        stage, producer = open_in_two_partitions(by_epoch=by_epoch)
         producer.commit_offset(7)
         stage.send(producer.end_request(commit), 5 if by_epoch else 4)
         for _ in range(ended):
@@ -72,12 +78,7 @@ def end_one(stage: Stage, sync: Sync) -> None:
 
 def test_an_end_is_answered_when_every_partition_shows_it() -> None:
     """Until then a reader may see it in one of them and not yet in the other."""
-    stage = Stage()
-    stage.topic(partitions=2)
-    producer = TransactionalProducer(stage)
-    producer.init()
-    producer.send(b"a", partition=0)
-    producer.send(b"b", partition=1)
+    stage, producer = open_in_two_partitions()
     stage.send(producer.end_request(True), 4)
     moments = []
     while stage.syncs:
@@ -88,12 +89,7 @@ def test_an_end_is_answered_when_every_partition_shows_it() -> None:
 
 def test_a_partition_that_takes_no_marker_holds_only_itself_up() -> None:
     """The commit is true and answered; the marker is written when that partition can be written again."""
-    stage = Stage()
-    stage.topic(partitions=2)
-    producer = TransactionalProducer(stage)
-    producer.init()
-    producer.send(b"a", partition=0)
-    producer.send(b"b", partition=1)
+    stage, producer = open_in_two_partitions()
     stopped = stage.node.store.open[stage.node.catalog.topics["rain"].raw_id, 1]
     stopped.on_sync_failed("for the test")
     assert producer.end() == 0

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
-from penstock.cli.output import count, json_option, print_each, print_facts, print_json, print_table
+from penstock.cli.output import count, json_option, print_each, print_facts, print_rows, print_table
 from penstock.cli.standing import describe_group, group_answer, no_group, positions, standings
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
@@ -32,12 +32,7 @@ def list_groups(broker: str, as_json: bool) -> None:
     if found.errors:
         raise PenstockError(f"the broker did not list its groups: {found.errors[0]}")
     rows = sorted((group.group_id, _word(group.state), _word(group.type)) for group in found.valid)
-    if as_json:
-        print_json([{"group": name, "state": state, "type": kind} for name, state, kind in rows])
-    elif rows:
-        print_table(("GROUP", "STATE", "TYPE"), rows)
-    else:
-        click.echo("there are no groups", err=True)
+    print_rows(("group", "state", "type"), rows, as_json, "there are no groups")
 
 
 def _word(value: Any) -> str:

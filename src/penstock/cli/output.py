@@ -29,6 +29,17 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]], as_json: bool, nothing: str) -> None:
+    """A table with these columns, or a document; `nothing` is said to people if there are no rows."""
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    elif rows:
+        shown = [["-" if cell is None else cell for cell in row] for row in rows]
+        print_table([column.upper() for column in columns], shown)
+    else:
+        click.echo(nothing, err=True)
+
+
 def print_facts(facts: Sequence[tuple[str, object]], indent: str = "") -> None:
     """Names and values, one a line, the values below each other."""
     width = max((len(name) for name, _ in facts), default=0)

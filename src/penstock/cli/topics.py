@@ -15,7 +15,7 @@ from penstock.cli.client import (
     broker_option,
     setting_pairs,
 )
-from penstock.cli.output import count, json_option, print_each, print_facts, print_json, print_table
+from penstock.cli.output import count, json_option, print_each, print_facts, print_rows, print_table
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 
@@ -38,12 +38,7 @@ def list_topics(broker: str, as_json: bool) -> None:
     """List the topics."""
     found = admin(broker).list_topics(timeout=ANSWER_TIMEOUT_S).topics
     rows = sorted((name, len(topic.partitions)) for name, topic in found.items())
-    if as_json:
-        print_json([{"name": name, "partitions": partitions} for name, partitions in rows])
-    elif rows:
-        print_table(("TOPIC", "PARTITIONS"), rows)
-    else:
-        click.echo("there are no topics", err=True)
+    print_rows(("name", "partitions"), rows, as_json, "there are no topics")
 
 
 @command.command("create")

@@ -9,7 +9,7 @@ import click
 
 from penstock.cli.address import parse_address
 from penstock.cli.client import broker_option, no_topic, reach
-from penstock.cli.output import json_option, print_each, print_facts, print_json, print_table
+from penstock.cli.output import json_option, print_each, print_facts, print_rows
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -39,12 +39,8 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
 
     found = list_transactions(_reached(broker), list(states))
     rows = [(one.transactional_id, one.transaction_state, one.producer_id) for one in found]
-    if as_json:
-        print_json([{"id": name, "state": state, "producer": producer} for name, state, producer in rows])
-    elif rows:
-        print_table(("ID", "STATE", "PRODUCER"), rows)
-    else:
-        click.echo("no transactional id is in this state" if states else "there are no transactional ids", err=True)
+    nothing = "no transactional id is in this state" if states else "there are no transactional ids"
+    print_rows(("id", "state", "producer"), rows, as_json, nothing)
 
 
 @command.command("describe")
@@ -82,13 +78,7 @@ def show_open(topic: str, broker: str, as_json: bool) -> None:
         )
         for one in hanging
     ]  # fmt: skip
-    if as_json:
-        print_json([dict(zip(_COLUMNS, row, strict=True)) for row in rows])
-    elif rows:
-        shown = [["-" if cell is None else cell for cell in row] for row in rows]
-        print_table([column.upper() for column in _COLUMNS], shown)
-    else:
-        click.echo(f"nothing is open in {topic}", err=True)
+    print_rows(_COLUMNS, rows, as_json, f"nothing is open in {topic}")
 
 
 @command.command("abort")
