@@ -16,8 +16,8 @@ from bench.path_events import PARTITIONS, card_of, event
 from bench.path_run import our_app, our_checkpoint
 from bench.scene import FSYNC, OURS, Scene
 from penstock.drills.app_process import AppProcess
-from penstock.drills.broker_process import free_port
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 
 NOTHING = "nothing"
 CONNECTIONS = 64

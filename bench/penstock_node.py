@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 
 _STOP_DEADLINE_S = 30.0
 
@@ -38,7 +38,7 @@ class PenstockNode:
         """Start on the data that is there; returns when it says it is ready."""
         self._folder.mkdir(parents=True, exist_ok=True)
         command = [str(Path(sys.executable).with_name("penstock")), "broker"]
-        command += ["--data", str(self.log_folder), "--listen", f"127.0.0.1:{_free_port()}"]
+        command += ["--data", str(self.log_folder), "--listen", f"127.0.0.1:{free_port()}"]
         with (self._folder / "broker.log").open("ab") as log:
             self.started_at = time.monotonic()
             process = subprocess.Popen(
@@ -69,9 +69,3 @@ class PenstockNode:
         status = process.wait()
         last_words = (self._folder / "broker.log").read_text(errors="replace")[-2000:]
         raise PenstockError(f"our broker ended with status {status} at its start: {last_words}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.config import BrokerConfig
-from penstock.drills.broker_process import free_port
+from penstock.free_port import free_port
 
 DEADLINE_S = 60.0
 SECTION = (Path(__file__).parents[2] / "README.md").read_text().split("## The queue alone\n")[1].split("\n## ")[0]

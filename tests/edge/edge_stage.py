@@ -20,7 +20,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from penstock.client.record import Record, record_of
 from penstock.client.topics import provide_topics, wanted_topics
 from penstock.config import AnalyzeConfig, EdgeConfig
-from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.drills.broker_process import BrokerProcess
+from penstock.free_port import free_port
 from penstock.guarantee import Queue
 from penstock.loading import load_app
 from penstock.plan import plan_app

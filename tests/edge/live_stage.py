@@ -21,7 +21,8 @@ from typing import Any
 from confluent_kafka import Producer, TopicPartition
 
 from penstock.config import AnalyzeConfig, EdgeConfig
-from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.drills.broker_process import BrokerProcess
+from penstock.free_port import free_port
 from penstock.guarantee import Queue
 from penstock.run_spec import RunSpec, write_spec
 

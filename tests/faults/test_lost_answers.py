@@ -16,11 +16,12 @@ from confluent_kafka import KafkaException, Producer
 from penstock.assure.history import Begin, Decide, Outcome, Send, Settle
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Verdict, Violation
-from penstock.drills.broker_process import BROKER, BrokerProcess, free_port
+from penstock.drills.broker_process import BROKER, BrokerProcess
 from penstock.drills.clients import Place, RecordingProducer, read_all
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.recorder import Recorder
 from penstock.drills.topics import create_topic
+from penstock.free_port import free_port
 from penstock.wire.apis import ApiKey
 
 PLACE = Place("answers", 0)

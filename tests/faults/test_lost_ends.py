@@ -12,10 +12,11 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.tokens import token_of
 from penstock.client.topics import Wanted, provide_topics
 from penstock.client.transactions import describe_transaction
-from penstock.drills.broker_process import BrokerProcess, free_port
+from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.topic_reading import read_topic
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 from penstock.wire.apis import ApiKey
 
 OUT, BATCHES = "out", "out.batches"

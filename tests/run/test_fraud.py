@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -28,9 +29,22 @@ COUNT = 100
 
 
 @pytest.fixture(scope="module")
-def fraud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppProcess]:
-    often = {"PENSTOCK_ANALYZE_DEAD_LETTERS_EVERY_MS": "1000"}
-    with AppProcess(APP, tmp_path_factory.mktemp("fraud"), environ=often) as running:
+def chmods(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PATH whose `chmod` writes each of its calls to the file `calls`."""
+    folder = tmp_path_factory.mktemp("chmods")
+    spy = folder / "chmod"
+    spy.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {shutil.which("chmod")} "$@"\n')
+    spy.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fraud(tmp_path_factory: pytest.TempPathFactory, chmods: Path) -> Iterator[AppProcess]:
+    environ = {
+        "PENSTOCK_ANALYZE_DEAD_LETTERS_EVERY_MS": "1000",
+        "PATH": f"{chmods}{os.pathsep}{os.environ['PATH']}",
+    }
+    with AppProcess(APP, tmp_path_factory.mktemp("fraud"), environ=environ) as running:
         yield running
 
 
@@ -109,6 +123,15 @@ def test_what_comes_past_the_door_and_does_not_parse_becomes_a_dead_letter(
     assert b"field amount" in reasons
     purchase = next(purchases(4, datetime.now(UTC), 20.0))
     assert decided(connection, purchase)["id"] == purchase["id"]
+
+
+def test_spark_starts_no_process_for_the_files_it_writes(fraud: AppProcess, chmods: Path) -> None:
+    """Hadoop's own file system runs `chmod` for each of them, several times at every commit."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not list(fraud.data.glob("analyze/checkpoints/*/commits/0")):
+        assert time.monotonic() < deadline, "nothing is committed"
+        time.sleep(0.1)
+    assert not (chmods / "calls").exists()
 
 
 def test_a_storm_loses_nothing_and_every_decision_is_the_oracles(tmp_path: Path) -> None:

@@ -73,3 +73,18 @@ def test_the_wheels_java_runs() -> None:
     assert java is not None
     assert (java_version(java) or 0) >= 17
     assert java_version(Path("/nowhere/java")) is None
+
+
+def test_the_file_beside_a_java_tells_its_version_unless_it_cannot_be_run(tmp_path: Path) -> None:
+    """Quicker than to run it; what cannot be run is no Java, whatever its folder says."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\nJAVA_VERSION="21.0.8"\n')
+    assert java_version(java) is None
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    java_version.cache_clear()
+    assert java_version(java) == 21
+    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\n')
+    java_version.cache_clear()
+    assert java_version(java) is None

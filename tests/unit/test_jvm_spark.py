@@ -22,9 +22,11 @@ def java(tmp_path: Path) -> Path:
     return tmp_path / "jdk" / "bin" / "java"
 
 
-def test_the_connector_is_pinned() -> None:
+def test_what_spark_lacks_is_pinned() -> None:
+    """Its connector to Kafka with what that needs, and a local file system that starts no processes."""
     assert {jar.artifact for jar in read_lock(SPARK_LOCK)} == {
-        "spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13", "kafka-clients", "commons-pool2"
+        "spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13", "kafka-clients", "commons-pool2",
+        "hadoop-bare-naked-local-fs",
     }  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.drills.broker_process import free_port
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 
 READY_WITHIN_S = 180.0
 STOP_WITHIN_S = 90.0

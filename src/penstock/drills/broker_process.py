@@ -7,7 +7,6 @@ import os
 import re
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 
 READY_WITHIN_S = 180.0  # a machine with ten times more to do than it can
 STOP_WITHIN_S = 60.0
@@ -40,7 +40,7 @@ class BrokerProcess:
     ) -> None:
         """`prefix` is put before the command (strace …), `limits` are resource limits, `folder` keeps the output."""
         self.data = data
-        self.port = 0
+        self.port = free_port()
         self.metrics_port = free_port()
         self.prefix = prefix
         self.limits = dict(limits or {})
@@ -163,11 +163,3 @@ class BrokerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
-
-
-def free_port() -> int:
-    """A port of the loopback address that nobody uses now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -23,7 +24,24 @@ def parse_version(text: str) -> int | None:
 
 @functools.cache
 def java_version(java: Path) -> int | None:
-    """The major version `java -version` names, or None if it cannot be run."""
+    """Its major version, as the file beside it or `java -version` tells; None if it cannot be run."""
+    return told_version(java) or asked_version(java)
+
+
+def told_version(java: Path) -> int | None:
+    """What the file `release` of a Java's folder says: a tenth of a second sooner than to run it."""
+    if not os.access(java, os.X_OK):
+        return None
+    try:
+        said = Path(java.resolve().parents[1], "release").read_text("utf-8", errors="replace")
+    except (OSError, IndexError):
+        return None
+    match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', said, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def asked_version(java: Path) -> int | None:
+    """What `java -version` says."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=False

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock.errors import ConfigError, PenstockError
+from penstock.free_port import free_port
 from penstock.jvm.java import find_java
 from penstock.jvm.tools import java_command, run_tool
 
@@ -115,8 +116,8 @@ class KafkaNode:
         return self._folder / "server.properties"
 
     def _configure(self) -> None:
-        controller_port = _free_port()
-        self._port = self._port or _free_port()
+        controller_port = free_port()
+        self._port = self._port or free_port()
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -134,7 +135,7 @@ class KafkaNode:
             "group.initial.rebalance.delay.ms": "0",
         }
         if self._advertised is not None:
-            inner = f"INNER://127.0.0.1:{_free_port()}"
+            inner = f"INNER://127.0.0.1:{free_port()}"
             settings |= {
                 "listeners": f"{settings['listeners']},{inner}",
                 "advertised.listeners": f"PLAINTEXT://{self._advertised},{inner}",
@@ -197,12 +198,6 @@ class KafkaNode:
     def _last_words(self) -> str:
         said = [self._folder / name for name in ("kafka.out", "kafka.log")]
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in said if path.exists()).strip()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _serves(port: int) -> bool:

@@ -30,11 +30,11 @@ from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, read_spec
+from penstock.runtime.addresses import parse_address
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
 from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
 from penstock.runtime.logs import log_line
-from penstock.runtime.server import parse_address
 
 FAILED, WRONG_CONFIGURATION = 1, 2
 GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time

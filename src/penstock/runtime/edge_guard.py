@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 from penstock.config import EdgeConfig
 from penstock.errors import ConfigError
+from penstock.runtime.addresses import refuse_exposure
 from penstock.runtime.edge_cors import CorsHeaders, answer_preflight, cors_headers, is_preflight
-from penstock.runtime.server import refuse_exposure
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

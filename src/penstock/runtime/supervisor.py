@@ -22,10 +22,10 @@ from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import RunSpec, write_spec
+from penstock.runtime.addresses import parse_address, read_addresses
 from penstock.runtime.child import Child
 from penstock.runtime.edge_guard import refuse_open_edge
 from penstock.runtime.plan_text import plan_lines, queue_words
-from penstock.runtime.server import parse_address, read_addresses
 from penstock.settings import load_config
 
 Say = Callable[[str, str], None]

@@ -7,7 +7,6 @@ quarkus-vertx-http alone, less what only Maven, containers and charts want.
 from __future__ import annotations
 
 import os
-import socket
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from penstock.free_port import free_port
 from penstock.jvm.jars import Jar, cache_folder, provide_jars, read_lock
 from penstock.jvm.java import find_java
 
@@ -44,8 +44,7 @@ def console_on(address: str, folder: Path) -> Iterator[str]:
     """The address of a running console that looks at the broker at `address`; what it says is in `folder`."""
     paths = dict(zip(read_lock(LOCK), provide_jars(LOCK, cache_folder(os.environ)), strict=True))
     starters = [str(path) for jar, path in paths.items() if jar.artifact.startswith(_STARTERS)]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
+    port = free_port()
     settings = _SETTINGS | {"quarkus.http.port": str(port), "kafka.bootstrap.servers": address}
     classes = folder / "target" / "classes"
     classes.mkdir(parents=True)

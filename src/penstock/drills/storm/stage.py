@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from penstock.drills.broker_process import BROKER, BrokerProcess, free_port
+from penstock.drills.broker_process import BROKER, BrokerProcess
 from penstock.drills.storm.face import HEARTBEAT_MS, SESSION_MS
 from penstock.errors import PenstockError
+from penstock.free_port import free_port
 from penstock.jvm.kafka import KafkaNode
 
 _PLANTED = """

@@ -1,0 +1,52 @@
+"""Addresses to listen on: what they must look like, and which of them this machine alone can reach."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from penstock.config import BrokerConfig
+from penstock.errors import ConfigError
+
+
+def read_addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
+    """The addresses of the configuration by name; ConfigError with all that is wrong about them."""
+    found: dict[str, tuple[str, int]] = {}
+    faults: list[str] = []
+    for name in ("listen", "metrics", "advertise"):
+        text = getattr(config, name)
+        try:
+            if text:
+                found[name] = parse_address(name, text)
+                if name != "advertise":
+                    refuse_exposure(name, found[name][0], config.insecure)
+        except ConfigError as wrong:
+            faults += wrong.faults
+    if not faults and found["listen"][0] in ("0.0.0.0", "::") and "advertise" not in found:
+        faults.append("listening on every address needs --advertise HOST:PORT: clients are told where to connect")
+    if faults:
+        raise ConfigError(*faults)
+    return found
+
+
+def parse_address(name: str, text: str) -> tuple[str, int]:
+    """HOST:PORT, or [HOST]:PORT for IPv6."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdigit()):
+        raise ConfigError(f"{name} must be HOST:PORT, not {text!r}")
+    if int(port) > 65535:
+        raise ConfigError(f"{name} {text!r}: a port is a number from 0 to 65535")
+    return host, int(port)
+
+
+def refuse_exposure(name: str, host: str, insecure: bool) -> None:
+    """Without authentication, only this machine may reach the broker, unless the operator insists."""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if not is_loopback and not insecure:
+        raise ConfigError(
+            f"{name} {host} can be reached from other machines, and this broker has no authentication yet: "
+            "listen on 127.0.0.1, or give --insecure if the network is trusted"
+        )
