@@ -19,7 +19,7 @@ from bench.child import ROOT
 from bench.machine import describe_machine
 from bench.outcome import Outcome, outcomes, spread
 from bench.pace import QUICK, Pace
-from bench.page import merged, write_page
+from bench.page import kept_with, write_page
 from bench.picture import draw
 from bench.row import PATH, QUEUE, Row
 from bench.rows import chosen
@@ -28,6 +28,7 @@ from bench.scene import Scene, say
 from bench.statement import statement
 
 _PAGE = ROOT / "docs" / "benchmarks.md"
+_KEPT = _PAGE.with_suffix(".json")  # the last measurement of every row
 _PICTURES = {QUEUE: "benchmarks.png", PATH: "benchmarks-path.png"}
 
 
@@ -36,7 +37,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # whoever was started is ended then, too
     options = _options()
     if options.publish is not None:
-        _publish(merged([json.loads(path.read_text("utf-8")) for path in options.publish]))
+        _publish([json.loads(path.read_text("utf-8")) for path in options.publish])
         return 0
     rows = chosen(options.only)
     if options.list:
@@ -50,7 +51,7 @@ def main() -> int:
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     if options.only is None and not options.quick and not options.ours_only:
         (ROOT / ".bench" / "last.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-        _publish(report)
+        _publish([report])
     return 0
 
 
@@ -64,7 +65,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     parser.add_argument("--data", type=Path, metavar="DIR", default=ROOT / ".bench", help="where both brokers write")
     parser.add_argument(
-        "--publish", type=Path, nargs="+", metavar="FILE", help="write docs from earlier reports and stop"
+        "--publish", type=Path, nargs="+", metavar="FILE", help="put the rows of earlier reports into docs and stop"
     )
     return parser.parse_args()
 
@@ -122,10 +123,12 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def _publish(report: dict[str, Any]) -> None:
-    write_page(_PAGE, report)
+def _publish(reports: list[dict[str, Any]]) -> None:
+    kept = kept_with(json.loads(_KEPT.read_text("utf-8")), reports)
+    _KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    write_page(_PAGE, kept)
     for section, name in _PICTURES.items():
-        draw([row for row in report["rows"] if row["section"] == section], _PAGE.with_name(name))
+        draw([row for row in kept["rows"].values() if row["section"] == section], _PAGE.with_name(name))
     say(f"wrote {_PAGE.relative_to(ROOT)} and its pictures")
 
 

@@ -1,4 +1,4 @@
-"""Writes the last tables into docs/benchmarks.md, each between two markers."""
+"""Keeps the last measurement of every row, and writes the tables of docs/benchmarks.md, each between two markers."""
 
 from __future__ import annotations
 
@@ -8,52 +8,48 @@ from typing import Any
 
 from bench.outcome import number, spread
 from bench.row import PATH, QUEUE
+from bench.rows import ROWS
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 _MARKERS = {QUEUE: (BEGIN, END), PATH: ("<!-- bench path: begin -->", "<!-- bench path: end -->")}
 
 
-def write_page(page: Path, report: Mapping[str, Any]) -> None:
+def kept_with(kept: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is kept of all runs, with those of `reports`: each row as it was measured last, and at which commit."""
+    rows = dict(kept["rows"])
+    statement = dict(kept["statement"])
+    for report in reports:
+        when = {"date": report["date"], "commit": report["commit"]}
+        rows |= {row["name"]: row | when for row in report["rows"]}
+        measured = {row["section"] for row in report["rows"]}
+        statement |= {section: facts for section, facts in report["statement"].items() if section in measured}
+    order = [row.name for row in ROWS]
+    return {"rows": {name: rows[name] for name in order if name in rows}, "statement": statement}
+
+
+def write_page(page: Path, kept: Mapping[str, Any]) -> None:
     """Replace what stands between the markers of each section measured; ValueError if they are not there."""
     text = page.read_text("utf-8")
     for section, (begin, end) in _MARKERS.items():
-        if not any(row["section"] == section for row in report["rows"]):
+        if section not in kept["statement"]:
             continue
         head, found_begin, rest = text.partition(begin)
         _, found_end, tail = rest.partition(end)
         if not found_begin or not found_end:
             raise ValueError(f"{page.name} has no place for the table: {begin} and {end} are missing")
-        text = f"{head}{begin}\n{render(report, section)}\n{end}{tail}"
+        text = f"{head}{begin}\n{render(kept, section)}\n{end}{tail}"
     page.write_text(text, "utf-8")
 
 
-def merged(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One report of several that measured different rows; a row measured again counts as it was the last time."""
-    rows: dict[str, Any] = {}
-    for report in reports:
-        rows |= {row["name"]: row for row in report["rows"]}
-    whole = {**reports[-1], "rows": list(rows.values())}
-    for name in ("date", "commit", "command"):
-        whole[name] = ", ".join(dict.fromkeys(report[name] for report in reports))
-    statement: dict[str, list[str]] = {}
-    for report in reports:
-        for section in dict.fromkeys(row["section"] for row in report["rows"]):
-            known = statement.setdefault(section, [])
-            known += [fact for fact in report["statement"][section] if fact not in known]
-    return whole | {"statement": statement}
-
-
-def render(report: Mapping[str, Any], section: str) -> str:
+def render(kept: Mapping[str, Any], section: str) -> str:
     """The table of a section and how it was measured, as Markdown."""
     peer = "Apache Kafka" if section == QUEUE else "peer"
     lines = [
-        f"Measured on {report['date']} at commit `{report['commit']}` with `{report['command']}`.",
+        f"| row | what | unit | ours | {peer} | ratio | at least / at most | | measured |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(_table_row(row) for row in kept["rows"].values() if row["section"] == section),
         "",
-        f"| row | what | unit | ours | {peer} | ratio | at least / at most | |",
-        "|---|---|---|---|---|---|---|---|",
-        *(_table_row(row) for row in report["rows"] if row["section"] == section),
-        "",
-        *(f"- {fact}" for fact in report["statement"][section]),
+        *(f"- {fact}" for fact in kept["statement"][section]),
     ]
     return "\n".join(lines)
 
@@ -64,7 +60,13 @@ def _table_row(row: Mapping[str, Any]) -> str:
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f}"
     verdict = {True: "reached", False: "**missed**", None: "stated"}[row["reached"]]
     title = f"{row['title']}; beside {row['peer']}" if row["section"] == PATH and row["peer"] else row["title"]
-    return f"| `{row['name']}` | {title} | {row['unit']} | {ours} | {peer} | {ratio} | {_goal(row)} | {verdict} |"
+    cells = (f"`{row['name']}`", title, row["unit"], ours, peer, ratio, _goal(row), verdict, _when(row))
+    return f"| {' | '.join(cells)} |"
+
+
+def _when(row: Mapping[str, Any]) -> str:
+    rounds = len(row["ours_rounds"])
+    return f"{row['date']} `{row['commit']}`" + (f", {rounds} rounds" if rounds > 1 else "")
 
 
 def _measured(value: float, rounds: Sequence[float]) -> str:

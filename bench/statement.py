@@ -23,7 +23,7 @@ def _queue(pace: Pace) -> list[str]:
         f"Warm-up: Kafka takes {pace.kafka_warm_records:,} records and {pace.kafka_warm_requests_s:.0f} s of single"
         f" requests first; then every trial runs {pace.warm_rounds} time(s) unmeasured on both;"
         " the first 30 % of each ProducerPerformance run are left out.",
-        f"Values: median of {pace.rounds} rounds (10,000 partitions: one), smallest and largest beside it."
+        "Values: median of the rounds, with the smallest and the largest where there are several."
         " Ratio: ours divided by Kafka's.",
         "fsync: ours acknowledges after fdatasync unless a row says neither (penstock.durability=memory);"
         " Kafka leaves it to the operating system unless a row says both (flush.messages=1).",

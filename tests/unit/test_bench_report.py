@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))  # bench is a folder of scripts beside src, not a 
 from bench.boundaries import Sample, summary  # noqa: E402
 from bench.latency_consumer import percentile  # noqa: E402
 from bench.outcome import outcomes  # noqa: E402
-from bench.page import BEGIN, END, merged, write_page  # noqa: E402
+from bench.page import BEGIN, END, kept_with, render, write_page  # noqa: E402
 from bench.produce import steady_rate  # noqa: E402
 from bench.row import PATH, QUEUE, Row  # noqa: E402
 from bench.rows import ROWS, chosen  # noqa: E402
@@ -32,6 +32,9 @@ def forged(row: Row, ours: list[float], kafka: list[float]) -> Values:
     if row.kafka is not None and kafka:
         values[row.kafka] = [{row.value: number} for number in kafka]
     return values
+
+
+NOTHING: dict[str, Any] = {"rows": {}, "statement": {}}
 
 
 def named(name: str) -> Row:
@@ -125,13 +128,13 @@ def test_the_page_keeps_what_people_wrote_around_the_table(tmp_path: Path) -> No
         "rows": [outcome.to_json()],
     }
 
-    write_page(page, report)
+    write_page(page, kept_with(NOTHING, [report]))
 
     text = page.read_text("utf-8")
     assert text.startswith(f"before\n{BEGIN}\n")
     assert text.endswith(f"{END}\nafter\n")
     assert "old" not in text
-    assert "| 0.71 | ≥ 0.65 (stretch 0.9) | reached |" in text
+    assert "| 0.71 | ≥ 0.65 (stretch 0.9) | reached | 2026-11-16 `abc` |" in text
 
 
 def test_a_report_of_the_path_leaves_the_table_of_the_queue_alone(tmp_path: Path) -> None:
@@ -142,29 +145,33 @@ def test_a_report_of_the_path_leaves_the_table_of_the_queue_alone(tmp_path: Path
     (outcome,) = outcomes([row], forged(row, [70_000], [140_000]))
     report = {"command": "c", "date": "d", "commit": "e", "statement": {PATH: ["fact"]}, "rows": [outcome.to_json()]}
 
-    write_page(page, report)
+    write_page(page, kept_with(NOTHING, [report]))
 
     text = page.read_text("utf-8")
     assert f"{BEGIN}\nqueue\n{END}" in text
     assert "old" not in text
-    assert "| 70,000 | 140,000 | 0.50 | ≥ 60,000 events/s | reached |" in text
+    assert "| 70,000 | 140,000 | 0.50 | ≥ 60,000 events/s | reached | d `e` |" in text
 
 
-def test_reports_of_different_rows_become_one() -> None:
-    """What was measured again counts as it was the last time."""
+def test_each_row_is_kept_as_it_was_measured_last() -> None:
+    """With its commit; what was not measured again stays, and a row that is no more goes."""
     row, other = named("http-ndjson"), named("sse-1000-p99")
     (first,) = outcomes([row], forged(row, [1], [2]))
-    (again,) = outcomes([row], forged(row, [3], [2]))
+    (again,) = outcomes([row], forged(row, [3, 4, 5], [2]))
     (alone,) = outcomes([other], forged(other, [50], []))
     reports = [
-        {"command": "c", "date": "d", "commit": "e", "statement": {PATH: ["fact"]}, "rows": [one.to_json()]}
-        for one in (first, alone, again)
+        {"command": "c", "date": "d", "commit": commit, "statement": {PATH: [commit]}, "rows": [one.to_json()]}
+        for one, commit in ((first, "e"), (alone, "f"), (again, "g"))
     ]
+    kept = kept_with({"rows": {"gone": {"name": "gone"}}, "statement": {}}, reports[:2])
+    kept = kept_with(kept, reports[2:])
 
-    whole = merged(reports)
-
-    assert {one["name"]: one["ours"] for one in whole["rows"]} == {row.name: 3, other.name: 50}
-    assert whole["statement"] == {PATH: ["fact"]}
+    assert {name: (one["ours"], one["commit"]) for name, one in kept["rows"].items()} == {
+        row.name: (4, "g"),
+        other.name: (50, "f"),
+    }
+    assert kept["statement"] == {PATH: ["g"]}
+    assert "| d `g`, 3 rounds |" in render(kept, PATH)
     assert alone.is_reached is True
 
 
