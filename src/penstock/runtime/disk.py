@@ -38,7 +38,7 @@ class RealFile:
     def handle(self) -> int:
         """Its file handle, opened if need be."""
         if self._fd < 0:
-            self._fd = os.open(self.full_path, os.O_RDWR | os.O_CLOEXEC)
+            self._fd = _opened(self.full_path, 0)
             self._disk.opened(self)
         return self._fd
 
@@ -122,6 +122,14 @@ class RealFile:
             self.give_up()
 
 
+def _opened(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_RDWR | os.O_CLOEXEC, 0o640)
+    if hasattr(os, "posix_fadvise"):
+        # Else Linux reads up to read_ahead_kb ahead, which was 8 MB here, or 45 ms, and each sync waits behind that.
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+    return fd
+
+
 def _without(chunks: list[Buffer], written: int) -> list[Buffer]:
     """What is left of `chunks` after a short write."""
     for number, chunk in enumerate(chunks):
@@ -154,8 +162,7 @@ class RealDisk:
         self._open.pop(file, None)
 
     def _file(self, path: str, flags: int) -> RealFile:
-        fd = os.open(self.full_path(path), flags | os.O_RDWR | os.O_CLOEXEC, 0o640)
-        file = RealFile(self, path, fd)
+        file = RealFile(self, path, _opened(self.full_path(path), flags))
         self.opened(file)
         return file
 

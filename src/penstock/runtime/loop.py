@@ -51,7 +51,7 @@ class Loop:
         self._config = config
         self._clock = clock
         self._pool = pool
-        self._loads = LoadPool()
+        self._loads = LoadPool(pool.is_syncing)
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}

@@ -49,6 +49,10 @@ class SyncPool:
         self._threads: list[threading.Thread] = []
         self._threads_busy = 0
 
+    def is_syncing(self) -> bool:
+        """Whether a sync is under way; asked in any thread."""
+        return self._running > 0
+
     def run(self, syncs: list[Sync], size: int) -> list[Synced]:
         """Start the syncs of a step that took in `size` bytes; those that were run at once have ended already."""
         files = sum(len(sync.files) for sync in syncs)
