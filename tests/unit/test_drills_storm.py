@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,16 @@ def test_a_storm_that_fails_says_how_to_repeat_it_and_leaves_no_verdict_of_anoth
         raise PenstockError("the broker ended by itself")
 
     monkeypatch.setattr(storm, "run_storm", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = tmp_path / "report"
+    before.mkdir()
     for name in storm.REPORTS:
-        (tmp_path / name).write_text("valid")
-    report = ["--report", str(tmp_path)]
+        (before / name).write_text("valid")
+    report = ["--report", str(before)]
     told = CliRunner().invoke(storm.command, ["--minutes", "2", "--seed", "7", *options, *report])
     repeat = told.output.splitlines()[-1].removeprefix("repeat: ")
     words = shlex.split(repeat)
-    assert (told.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert (told.exit_code, list(before.iterdir())) == (1, [])
     assert words[:4] == ["make", "storm", "MINUTES=2", "SEED=7"]
     assert [word.removeprefix("ARGS=").split() for word in words[4:]] == ([options] if options else [])
     given = "".join(words[4:]).removeprefix("ARGS=").split()
