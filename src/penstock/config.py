@@ -211,6 +211,7 @@ class AnalyzeConfig:
         at_least=100,
     )  # fmt: skip
     ui: bool = setting(True, "Spark's own pages, on a free port of loopback")
+    ml: bool = setting(False, "for queries that use pyspark.ml: what Spark does for it makes every start 2 s longer")
     spark: Mapping[str, str] = setting({}, "any setting of Spark, by its own name")
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def spark(folder: Path) -> Iterator[SparkSession]:
     (folder / "events").mkdir()
-    command = spark_command(find_java(os.environ), spark_class_path(), memory="512m", log=folder / "spark.log")
+    jars = spark_class_path(with_ml=True)
+    command = spark_command(find_java(os.environ), jars, memory="512m", log=folder / "spark.log")
     jvm = SparkJvm(command, folder / "spark.out", folder)
     session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
     yield session
@@ -42,3 +43,12 @@ def test_a_query_function_is_tested_with_rows_in_and_rows_out(spark: SparkSessio
     assert decide is not None
     decisions = {row["id"]: row["decision"] for row in decide(rows).collect()}
     assert decisions == {"p1": "approved", "p2": "declined", "p3": "approved"}
+
+
+def test_a_query_may_use_machine_learning_where_it_is_asked_for(spark: SparkSession) -> None:
+    """ml = true in [analyze]; without it Spark starts without those classes (test_faults_at_once)."""
+    from pyspark.ml.feature import VectorAssembler
+
+    rows = spark.createDataFrame([(1.0, 2.0)], "x DOUBLE, y DOUBLE")
+    (row,) = VectorAssembler(inputCols=["x", "y"], outputCol="both").transform(rows).collect()
+    assert list(row["both"]) == [1.0, 2.0]

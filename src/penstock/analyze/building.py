@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -86,12 +87,17 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
                 frame.createOrReplaceTempView(views[name])
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
-        raise Refused(f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}") from error
+        raise Refused(f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words()}") from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
     if not result.isStreaming:
         raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
     return result
+
+
+def _ml_words() -> str:
+    """What to do if the fault is that Spark runs without its machine learning."""
+    return " (it uses pyspark.ml: is ml = true in [analyze]?)" if "pyspark.ml" in sys.modules else ""
 
 
 def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:

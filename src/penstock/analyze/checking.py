@@ -56,7 +56,7 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Choi
 @contextmanager
 def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
     try:
-        start = SparkStart(find_java(os.environ), config.memory, data)
+        start = SparkStart(find_java(os.environ), config, data)
         jvm = start.jvm(keep_open=())
     except PenstockError as missing:
         raise NoSparkError(str(missing)) from missing

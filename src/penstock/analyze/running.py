@@ -32,7 +32,7 @@ def run_queries(spec: RunSpec) -> int:
     data.mkdir(parents=True, exist_ok=True)
     with _only_one(data / "lock") as lock:
         shutil.rmtree(data / "tmp", ignore_errors=True)
-        start = SparkStart(find_java(os.environ), spec.analyze.memory, data)
+        start = SparkStart(find_java(os.environ), spec.analyze, data)
         jvm = start.jvm(keep_open=[lock.fileno()])
         sys.stdout.write("starting Spark\n")
         sys.stdout.flush()

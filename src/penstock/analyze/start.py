@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from penstock.config import AnalyzeConfig
 from penstock.jvm.archive import ArchiveMaking, ClassArchive
 from penstock.jvm.jars import cache_folder
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
@@ -18,11 +19,11 @@ _CRASHED = (-6, -11, 134, 139)  # SIGABRT and SIGSEGV: what a damaged archive en
 class SparkStart:
     """The start of one run."""
 
-    def __init__(self, java: Path, memory: str, data: Path) -> None:
-        class_path = spark_class_path()
+    def __init__(self, java: Path, config: AnalyzeConfig, data: Path) -> None:
+        class_path = spark_class_path(with_ml=config.ml)
         self._list = data / "tmp" / "classes.list"
         self._archive = ClassArchive(cache_folder(os.environ), java, class_path)
-        self._command = spark_command(java, class_path, memory=memory, log=data / "spark.log")
+        self._command = spark_command(java, class_path, memory=config.memory, log=data / "spark.log")
         self._output = data / "spark.out"
         self._jvm: SparkJvm | None = None
         self._making: ArchiveMaking | None = None

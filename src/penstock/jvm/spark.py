@@ -113,9 +113,12 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
-def spark_class_path() -> list[Path]:
+def spark_class_path(*, with_ml: bool = False) -> list[Path]:
     """Spark's own jars and those of its Kafka connector, fetched if need be, always in the same order."""
     own = sorted((spark_home() / "jars").glob("*.jar"))
+    if not with_ml:
+        # Every session registers its functions by reflection: 2 s before the first query is even read.
+        own = [jar for jar in own if not jar.name.startswith("spark-mllib_")]
     # Spark wants this one before all that carry an older copy of it.
     own.sort(key=lambda jar: not jar.name.startswith("slf4j-api"))
     return [*own, *provide_jars(SPARK_LOCK, cache_folder(os.environ))]

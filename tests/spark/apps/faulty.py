@@ -48,3 +48,10 @@ def sorts(things: DataFrame) -> DataFrame:
 
 
 faulty.sql("typo", "SELECT nn, _event FROM STREAM(things)")
+
+
+@faulty.query(reads=things, writes="g")
+def learns(things: DataFrame) -> DataFrame:
+    from pyspark.ml.feature import VectorAssembler
+
+    return VectorAssembler(inputCols=["n"], outputCol="features").transform(things).select("id", "_event")
