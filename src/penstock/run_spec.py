@@ -9,6 +9,8 @@ import msgspec
 from penstock.config import AnalyzeConfig, EdgeConfig
 from penstock.guarantee import Queue
 
+CHECKED_FIRST = "--checked-first"  # for the edge: take nothing before the supervisor says that the queries can run
+
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run of an app."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 class EdgeStage:
     """The parts of one test."""
 
-    def __init__(self, folder: Path, *, handles: int = 0, **edge: Any) -> None:
+    def __init__(self, folder: Path, *, handles: int = 0, words: Sequence[str] = (), **edge: Any) -> None:
         self.broker = BrokerProcess(folder / "data", folder)
         self.broker.start()
         (folder / "shop_app.py").write_text(APP)
@@ -80,6 +80,7 @@ class EdgeStage:
         )  # fmt: skip
         self._errors = folder / "edge.err"
         self._handles = handles
+        self._words = words
         self._edge: subprocess.Popen[bytes] | None = None
         self.start_edge()
 
@@ -101,12 +102,19 @@ class EdgeStage:
         limit = ["prlimit", f"--nofile={self._handles}"] if self._handles else []
         with self._errors.open("ab") as errors:
             self._edge = subprocess.Popen(
-                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self.spec)],
+                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self.spec), *self._words],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         assert self._edge.stdout is not None
         line = self._edge.stdout.readline()
         assert line == f"ready {self.url}\n".encode(), self.said
+
+    def tell_edge(self) -> None:
+        """Say something to the edge, as the supervisor does."""
+        assert self._edge is not None
+        assert self._edge.stdin is not None
+        self._edge.stdin.write(b"open\n")
+        self._edge.stdin.flush()
 
     def end_edge(self, number: int = signal.SIGKILL) -> int:
         """Send a signal and wait for the end; the exit status."""

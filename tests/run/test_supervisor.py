@@ -18,6 +18,16 @@ from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.topic_reading import read_topic
 
 DEADLINE_S = 60.0
+FAULTY = """
+from penstock import App, sources
+
+faulty = App("faulty")
+clicks = faulty.topic("clicks", schema="id STRING NOT NULL", key="id")
+faulty.ingest(sources.Http(), into=clicks)
+
+@faulty.query(reads=clicks, writes="kept")
+def forgets(clicks): clicks.where("id > 'a'")
+"""
 GUARDED = """
 import penstock
 
@@ -176,3 +186,22 @@ def test_an_app_can_run_itself(tmp_path: Path) -> None:
     finally:
         running.kill()
         running.communicate()
+
+
+def test_an_app_whose_query_cannot_run_accepts_nothing(tmp_path: Path) -> None:
+    """Spark says so seconds after the start: until then senders hear 503, and the run ends with the reason."""
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    app = AppProcess(str(tmp_path / "faulty.py"), tmp_path)
+    app.start(ready=False)
+    accepted = []
+    try:
+        deadline = time.monotonic() + 3 * DEADLINE_S
+        while app.is_running:
+            assert time.monotonic() < deadline
+            accepted.append(post(app, f"click-{len(accepted)}"))
+            time.sleep(0.02)
+    finally:
+        app.kill()
+    assert not any(accepted)
+    assert "query forgets: must return a DataFrame, not NoneType" in app.said
+    assert "checked: " not in app.said

@@ -74,6 +74,7 @@ class Conductor:
 
     def _run(self, stopping: threading.Event) -> None:
         self._build_all()
+        say("checked: every query can run")
         self._await_topics(stopping)
         self._reporter.start()
         if self._ui:

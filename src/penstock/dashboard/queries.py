@@ -46,6 +46,11 @@ class QueryStates:
         """A row for each query of the app, in its order."""
         return query_rows(self._plan, self._last, time.time_ns() // 1_000_000)
 
+    def starting(self) -> list[str]:
+        """The queries of the app that have not said yet that they run, wait or are parked."""
+        states = {name: said.state for name, said in self._last.items()}
+        return [name for name in self._plan.queries if states.get(name, "starting") == "starting"]
+
     async def close(self) -> None:
         self._following.cancel()
 

@@ -63,6 +63,10 @@ class AppProcess:
             raise PenstockError("the app was not started")
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self, *, ready: bool = True) -> None:
         """Start it, and wait until all of it serves."""
         began = len(self.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from penstock.ingest import answers
 from penstock.ingest.admission import Admission, RefusedError
@@ -24,7 +25,9 @@ ONE_ONLY = "wait is for a request with one event"
 class IngestDoors:
     """Every door of an edge; an ASGI application, since a request object an event costs more than the event."""
 
-    def __init__(self, collector: Collector, results: Results) -> None:
+    def __init__(self, collector: Collector, results: Results, is_checked: Callable[[], bool] | None = None) -> None:
+        """Nothing is taken before `is_checked`: an app that cannot run should not have said 202."""
+        self._is_checked = is_checked
         self._collector = collector
         self._counters = collector.counters
         self._waiting = Waiting(collector, results)
@@ -51,6 +54,10 @@ class IngestDoors:
             return self._refuse("unknown_path", answers.unknown_path(path, self._collector.admissions))
         if scope["method"] != "POST":
             return self._refuse("method", answers.wrong_method(scope["method"], "POST"))
+        if self._is_checked is not None:
+            if not self._is_checked():
+                return self._refuse("unchecked", answers.overloaded(False, "the app's queries are still being checked"))
+            self._is_checked = None
         content_type = header(scope, b"content-type").decode("latin-1")
         form = form_of(content_type, bool(header(scope, b"ce-specversion")))
         encoding = header(scope, b"content-encoding")

@@ -27,9 +27,14 @@ Say = Callable[[str, str], None]
 class Child:
     """Kept alive by `keep`, ended by `stop`."""
 
-    def __init__(self, name: str, command: Sequence[str], folder: Path, say: Say) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], folder: Path, say: Say, *, opens: asyncio.Event | None = None
+    ) -> None:
+        """`opens`: when it is set, the child is told to open its doors."""
         self.name = name
         self.is_ready = asyncio.Event()
+        self.is_checked = asyncio.Event()  # said so, or ended for another reason than its configuration
+        self._opens = opens
         self._command = command
         self._log = folder / f"{name}.log"
         self._log.touch()
@@ -79,13 +84,25 @@ class Child:
         if self._is_stopping:
             self._process.terminate()
         self._readers = [asyncio.create_task(self._read_words()), asyncio.create_task(self._read_log())]
+        opening = asyncio.create_task(self._tell_to_open(self._process))
         status = await self._process.wait()
+        opening.cancel()
         # A grandchild may hold the pipes a moment longer than the child.
         await asyncio.wait(self._readers, timeout=1.0)
         for reader in self._readers:
             reader.cancel()
         self.is_ready.clear()
+        if status != WRONG_CONFIGURATION:
+            self.is_checked.set()
         return status
+
+    async def _tell_to_open(self, process: Process) -> None:
+        if self._opens is None or process.stdin is None:
+            return
+        await self._opens.wait()
+        with suppress(ConnectionError):
+            process.stdin.write(b"open\n")
+            await process.stdin.drain()
 
     async def _read_words(self) -> None:
         async for line in _lines(self._process.stdout if self._process else None):
@@ -94,6 +111,8 @@ class Child:
                 self.is_ready.set()
                 self._say(self.name, line)
             elif line:
+                if line.startswith("checked: "):
+                    self.is_checked.set()
                 self._say(self.name, line)
 
     async def _read_log(self) -> None:

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from penstock.client.tail import Tail
 from penstock.dashboard.queries import QueryStates
 from penstock.dashboard.routes import page_routes
 from penstock.deliver.routes import Live
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, PenstockError
 from penstock.ingest.collector import Collector
 from penstock.ingest.results import Results
 from penstock.ingest.routes import PREFIX, IngestDoors
@@ -29,7 +30,7 @@ from penstock.ingest.waiting import result_routes
 from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
 from penstock.plan import Plan, plan_app
-from penstock.run_spec import RunSpec, read_spec
+from penstock.run_spec import CHECKED_FIRST, RunSpec, read_spec
 from penstock.runtime.addresses import parse_address
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
@@ -44,12 +45,13 @@ BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
 
 def main() -> int:
     """Serve until SIGTERM."""
-    die_with_parent()
+    told = die_with_parent()
     gc.set_threshold(GARBAGE_EVERY)
     try:
         spec = read_spec(Path(sys.argv[1]))
         plan = plan_app(load_app(spec.app), spec.kind)
-        return uvloop.run(serve(spec, plan))
+        is_checked = told.is_set if CHECKED_FIRST in sys.argv[2:] else None
+        return uvloop.run(serve(spec, plan, is_checked))
     except ConfigError as wrong:
         for fault in wrong.faults:
             sys.stderr.write(f"penstock: {fault}\n")
@@ -70,8 +72,8 @@ class Ending:
         self.asked.set()
 
 
-async def serve(spec: RunSpec, plan: Plan) -> int:
-    """The life of an edge; its exit status."""
+async def serve(spec: RunSpec, plan: Plan, is_checked: Callable[[], bool] | None = None) -> int:
+    """The life of an edge; its exit status. `is_checked` says whether the queries beside it are known to run."""
     ending = Ending()
     host, port = parse_address("edge.listen", spec.edge.listen)
     refuse_open_edge(spec.edge, host)
@@ -90,10 +92,12 @@ async def serve(spec: RunSpec, plan: Plan) -> int:
     states = QueryStates(plan, tail)
 
     async def missing(timeout_s: float) -> list[str]:
+        if is_checked is not None and (late := states.starting()):
+            raise PenstockError(f"queries have not started yet: {', '.join(late)}")
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
     metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
-    doors = IngestDoors(collector, results)
+    doors = IngestDoors(collector, results, is_checked)
     routes = [
         *result_routes(plan, results),
         *live.routes,

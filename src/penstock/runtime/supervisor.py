@@ -21,7 +21,7 @@ from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app
 from penstock.plan import Plan, plan_app
-from penstock.run_spec import RunSpec, write_spec
+from penstock.run_spec import CHECKED_FIRST, RunSpec, write_spec
 from penstock.runtime.addresses import parse_address, read_addresses
 from penstock.runtime.child import Child
 from penstock.runtime.edge_guard import refuse_open_edge
@@ -141,10 +141,14 @@ class _Supervisor:
         logs.mkdir(exist_ok=True)
         python = [sys.executable, "-m"]
         spec = str(data / "run" / "spec.json")
+        analyze = Child("analyze", [*python, "penstock.analyze", spec], logs, say)
+        edge = [*python, "penstock.runtime.edge", spec]
+        if plan.queries:
+            edge.append(CHECKED_FIRST)
         self._children = {
             "broker": Child("broker", self._broker_command(), logs, say),
-            "edge": Child("edge", [*python, "penstock.runtime.edge", spec], logs, say),
-            "analyze": Child("analyze", [*python, "penstock.analyze", spec], logs, say),
+            "edge": Child("edge", edge, logs, say, opens=analyze.is_checked if plan.queries else None),
+            "analyze": analyze,
         }
         if options.queue:
             del self._children["broker"]

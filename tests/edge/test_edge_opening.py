@@ -1,0 +1,68 @@
+"""An edge beside queries: nothing is taken before they are known to run, and ready means that they do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from penstock.run_spec import CHECKED_FIRST
+from tests.edge.edge_stage import DEADLINE_S, EdgeStage
+
+PURCHASE = {"id": "p1", "card": "c", "amount": 1.0, "country": "CH", "at": "2026-01-01T00:00:00Z"}
+
+
+def wait_for(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_nothing_is_taken_before_the_queries_are_checked(tmp_path: Path) -> None:
+    """503 with Retry-After for any event, stored or waited for; the page is there; then 202 at once."""
+    stage = EdgeStage(tmp_path, words=[CHECKED_FIRST])
+    try:
+        for path in ("/ingest/purchases", "/ingest/purchases?wait=decide"):
+            answer = stage.post(path, PURCHASE)
+            assert answer.status == 503
+            assert answer.headers["retry-after"] == "1"
+            assert answer.json == {"error": "the app's queries are still being checked: send it again later"}
+        assert stage.get("/").status == stage.get("/health").status == 200
+        assert stage.stored("purchases") == []
+        stage.tell_edge()
+        wait_for(lambda: stage.post("/ingest/purchases", PURCHASE).status == 202)
+        assert stage.metric('refused_total{reason="unchecked"}') >= 2
+    finally:
+        stage.close()
+
+
+def test_it_is_ready_when_every_query_says_how_it_is(tmp_path: Path) -> None:
+    """Whoever sends traffic only to what is ready waits for the queries, by name."""
+    stage = EdgeStage(tmp_path, words=[CHECKED_FIRST])
+    queries = Producer({"bootstrap.servers": stage.broker.address, "linger.ms": 0, "log_level": 0})
+
+    def is_ready_when(**states: str) -> bool:
+        for query, state in states.items():
+            said = {"query": query, "state": state, "at_ms": time.time_ns() // 1_000_000}
+            queries.produce("penstock.queries", json.dumps(said).encode(), query.encode())
+        queries.flush(DEADLINE_S)
+        return stage.get("/ready").status == 200
+
+    try:
+        stage.tell_edge()
+        answer = stage.get("/ready")
+        assert answer.status == 503
+        assert answer.json == {"status": "queries have not started yet: decide, judge, count_stars"}
+        wait_for(lambda: not is_ready_when(decide="running", judge="starting") and _late(stage) == "judge, count_stars")
+        wait_for(lambda: is_ready_when(judge="waiting", count_stars="parked"))
+    finally:
+        stage.close()
+
+
+def _late(stage: EdgeStage) -> str:
+    said: str = stage.get("/ready").json["status"]
+    return said.removeprefix("queries have not started yet: ")
