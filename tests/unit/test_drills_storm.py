@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from confluent_kafka import KafkaError, KafkaException
 
 from penstock.assure.history import HistoryError, Outcome, Send, Settle, Unrecorded
 from penstock.drills.storm import __main__ as storm
@@ -48,16 +49,24 @@ def test_every_deed_has_its_lane_in_the_picture() -> None:
     assert {LANE_OF.get(deed.kind, deed.target) for deed in deeds(7, 200)} <= set(lanes)
 
 
-@pytest.mark.parametrize("options", [[], ["--kafka"], ["--no-disk"], ["--no-disk", "--plant", "repeats-forgotten"]])
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ([], PenstockError("the broker ended by itself")),
+        (["--kafka"], KafkaException(KafkaError(KafkaError._TIMED_OUT))),
+        (["--no-disk"], PenstockError("the broker ended by itself")),
+        (["--no-disk", "--plant", "repeats-forgotten"], PenstockError("the broker ended by itself")),
+    ],
+)
 def test_a_storm_that_fails_says_how_to_repeat_it_and_leaves_no_verdict_of_another(
-    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str], error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command has every option that was given, once."""
     asked: list[dict[str, Any]] = []
 
     def fail(*_: object, **options: Any) -> None:
         asked.append(options)
-        raise PenstockError("the broker ended by itself")
+        raise error
 
     monkeypatch.setattr(storm, "run_storm", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from confluent_kafka import KafkaException
 
 from penstock.assure.report import report_data, report_lines
 from penstock.assure.verdict import Result
@@ -48,7 +49,7 @@ def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: st
     click.echo(f"storm of {minutes:g} minutes, seed {seed}, in {folder}")
     try:
         outcome = run_storm(folder, seed, minutes * 60, click.echo, kafka=kafka, disk=disk, plant=plant)
-    except PenstockError as broken:
+    except (PenstockError, KafkaException) as broken:
         click.echo(
             f"the storm could not be played to its end: {broken}\nall there is, is in {folder}\nrepeat: {repeat}"
         )
