@@ -26,6 +26,7 @@ class LoadPool:
         """Who waits for a sync is live, so that the disk is not asked for old records while `is_syncing`."""
         self._is_syncing = is_syncing
         self._wanted: SimpleQueue[Load] = SimpleQueue()
+        self._asked = 0  # how many loads, ever
         self._ended: deque[Load] = deque()
         self._threads = 0
         self.wake_fd, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -34,6 +35,7 @@ class LoadPool:
         if self._threads < THREADS:
             threading.Thread(target=self._work, name=f"load-{self._threads}", daemon=True).start()
             self._threads += 1
+        self._asked += 1
         self._wanted.put(load)
 
     def collect(self) -> list[Loaded]:
@@ -48,6 +50,7 @@ class LoadPool:
     def _work(self) -> None:
         while True:
             load = self._wanted.get()
+            asked = self._asked
             for part in load.parts:
                 with suppress(OSError):  # whoever reads it then meets the error, and tells it
                     self._bring(part)
@@ -57,9 +60,10 @@ class LoadPool:
             for file, position, length in load.parts[-1:]:
                 # Who catches up asks for what follows as soon as it has this.
                 with suppress(OSError):
-                    self._bring(Part(file, position + length, length), is_guess=True)
+                    self._bring(Part(file, position + length, length), asked)
 
-    def _bring(self, part: Part, *, is_guess: bool = False) -> None:
+    def _bring(self, part: Part, unless_after: int | None = None) -> None:
+        """Read a part; one that nobody has asked for yet only until somebody asks for another."""
         file, position, length = part
         if not isinstance(file, RealFile):
             raise TypeError("only files of the real disk are loaded here")
@@ -68,7 +72,7 @@ class LoadPool:
         try:
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
             for at in range(position, position + length, _PIECE):
-                if is_guess and not self._wanted.empty():
+                if unless_after is not None and unless_after != self._asked:
                     return
                 self._give_way()
                 os.pread(fd, min(_PIECE, position + length - at), at)
