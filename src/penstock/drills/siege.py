@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
             p99 = f"p99 of a normal client {self._p99_ms(phase):.2f} ms"
             yield f"{phase.name} ({took}): {p99}, memory {phase.resident_bytes / MIB:.1f} MiB"
         least, most = self.times()
-        cost = f"its p99 in the siege is {least:.2f} to {most:.2f} times that of the calm after and before"
+        cost = f"its p99 in the siege is {least:.2f} to {most:.2f} times that of the calms beside it"
         yield f"a normal client is unhurt: {self.verdict()} ({cost}; at most {TIMES_MAX:.1f} is allowed)"
 
     def _p99_ms(self, *phases: Phase) -> float:
