@@ -14,7 +14,7 @@ from penstock.app import App, Query, Topic
 from penstock.config import hint
 from penstock.event import DEAD_SUFFIX
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals, weakest
-from penstock.schema import SchemaError, parse_schema
+from penstock.schema import TIMES, SchemaError, parse_schema
 
 MODES = ("auto", "realtime", "microbatch")
 STATES = ("disk", "memory")
@@ -108,7 +108,7 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     for name in dict.fromkeys(named):
         if name not in columns:
             yield f"there is no column {name} in the schema{hint(name, columns)}"
-    if topic.event_time in columns and columns[topic.event_time].type.name != "timestamp":
+    if topic.event_time in columns and columns[topic.event_time].type.name not in TIMES:
         yield f"event_time {topic.event_time} must be a TIMESTAMP, not {columns[topic.event_time].type.name.upper()}"
 
 

@@ -18,8 +18,9 @@ _PLAIN = {
     "STRING": "string", "BOOLEAN": "boolean", "BINARY": "binary", "DATE": "date",
     "TINYINT": "byte", "BYTE": "byte", "SMALLINT": "short", "SHORT": "short", "INT": "int", "INTEGER": "int",
     "BIGINT": "long", "LONG": "long", "FLOAT": "float", "REAL": "float", "DOUBLE": "double",
-    "TIMESTAMP": "timestamp", "TIMESTAMP_LTZ": "timestamp", "TIMESTAMP_NTZ": "timestamp",
+    "TIMESTAMP": "timestamp", "TIMESTAMP_LTZ": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz",
 }  # fmt: skip
+TIMES = ("timestamp", "timestamp_ntz")
 _JSON_WORDS = {"str": "string", "float": "number", "int": "whole number", "bool": "boolean"}
 _WHOLE_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _DECIMAL_DIGITS_MAX = 38
@@ -258,7 +259,8 @@ def _python_type(kind: Type) -> Any:
         return _struct("Struct", kind.columns)
     plain: dict[str, Any] = {
         "string": str, "binary": str, "boolean": bool, "float": float, "double": float,
-        "decimal": decimal.Decimal | float, "date": datetime.date, "timestamp": datetime.datetime,
+        "decimal": decimal.Decimal | float, "date": datetime.date,
+        "timestamp": datetime.datetime, "timestamp_ntz": datetime.datetime,
     }  # fmt: skip
     return plain[kind.name]
 

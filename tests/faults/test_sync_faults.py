@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from penstock.drills.recorder import Recorder
 from penstock.drills.topics import create_topic
 
 MIB = 1024 * 1024
+PLANT = Path(__file__).parent / "plants" / "failing_kernel_sync.py"
 STOPPED, ALIVE = Place("faulty", 0), Place("faulty", 1)
 Start = Callable[..., BrokerProcess]
 
@@ -127,3 +129,37 @@ def test_slow_syncs_make_larger_groups_and_double_nothing(start_traced: Start, r
     assert groups <= 10 * (time.monotonic() - began) + 4
     assert grown < 64 * MIB
     assert all(producer.troubles == [] for producer in producers)
+
+
+@pytest.mark.timeout(120)
+def test_a_sync_that_failed_in_the_kernel_stops_its_partition_and_nothing_else(
+    start_broker: Start, recorder: Recorder
+) -> None:
+    """strace cannot see these: the kernel's word is forged, in a real broker."""
+    places = [Place("faulty", number) for number in range(4)]
+    broker = start_broker(command=(sys.executable, str(PLANT), "40"))
+    create_topic(broker.address, "faulty", len(places))
+    producer = RecordingProducer("p", broker.address, recorder, idempotent=False, retries=0)
+    for _ in range(1_000):
+        for place in places:
+            producer.send(place)
+        producer.settle()
+        if producer.troubles:
+            break
+    assert producer.troubles
+    status, body = broker.get("/health")
+    assert status == 503
+    (stopped,) = (place for place in places if f"faulty-{place.partition}" in body)
+    assert _refusal(broker, stopped) == "KAFKA_STORAGE_ERROR"
+    acked = producer.acked
+    for place in places:
+        if place != stopped:
+            producer.send(place)
+    producer.settle()
+    assert producer.acked == acked + len(places) - 1
+
+    broker.kill()
+    broker.start()
+    read_all("final", broker.address, recorder, places)
+    verdict = recorder.verdict()
+    assert verdict.result is Result.VALID, "\n".join(report_lines(verdict))

@@ -23,7 +23,8 @@ def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerPro
     assert told["still"].endswith("it is not streaming")
     assert told["bytes_out"] == "column raw is BINARY, which JSON cannot carry: cast it, or leave it out"
     assert told["nameless"].startswith("the result keeps neither _event nor the identity columns (id)")
-    assert told["learns"].endswith("(it uses pyspark.ml: is ml = true in [analyze]?)")
+    assert told["learns"].endswith("(Spark runs without its machine learning: set ml = true in [analyze])")
+    assert "machine learning" not in told["typo"]
     assert "topic keyed has the key owner" in analyze.said
     assert "topic keyed asks for the column owner (NOT NULL)" in analyze.said
     assert "ort" in told["sorts"]

@@ -12,10 +12,12 @@ from driving.analyze import APPS
 
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
+from penstock.analyze.spark_types import struct_of
 from penstock.config import AnalyzeConfig
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
 from penstock.loading import load_app
+from penstock.schema import parse_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,3 +54,18 @@ def test_a_query_may_use_machine_learning_where_it_is_asked_for(spark: SparkSess
     rows = spark.createDataFrame([(1.0, 2.0)], "x DOUBLE, y DOUBLE")
     (row,) = VectorAssembler(inputCols=["x", "y"], outputCol="both").transform(rows).collect()
     assert list(row["both"]) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "a STRING, b BOOLEAN, c BINARY, d DATE, e TINYINT, f SMALLINT, g INT, h BIGINT, i FLOAT, j DOUBLE",
+        "a TIMESTAMP, b TIMESTAMP_LTZ, c TIMESTAMP_NTZ, d DECIMAL, e DECIMAL(7), f DECIMAL(12, 3), g NUMERIC(4,1)",
+        "`a b` ARRAY<STRING>, c MAP<STRING, ARRAY<INT>>, d STRUCT<x: INT, y: STRUCT<`z``z`: DATE>>, e BYTE",
+        "a INT NOT NULL COMMENT 'how many', b STRUCT<c: LONG NOT NULL>",
+    ],
+)
+def test_a_schema_has_the_types_that_spark_reads_from_its_ddl(spark: SparkSession, ddl: str) -> None:
+    """Made without Spark's parser, they are what that would have made, but for what may be null."""
+    parsed = spark.createDataFrame([], ddl).schema
+    assert struct_of(parse_schema(ddl)).simpleString() == parsed.simpleString()

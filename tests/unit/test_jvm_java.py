@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,15 +77,16 @@ def test_the_wheels_java_runs() -> None:
 
 
 def test_the_file_beside_a_java_tells_its_version_unless_it_cannot_be_run(tmp_path: Path) -> None:
-    """Quicker than to run it; what cannot be run is no Java, whatever its folder says."""
+    """Quicker than to run it; what cannot be run here is no Java, whatever its folder says."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\nJAVA_VERSION="21.0.8"\n')
+    told = tmp_path / "release"
+    told.write_text(f'JAVA_VERSION="21.0.8"\nOS_ARCH="{platform.machine()}"\n')
     assert java_version(java) is None
     java.write_text("#!/bin/sh\nexit 1\n")
     java.chmod(0o755)
     java_version.cache_clear()
     assert java_version(java) == 21
-    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\n')
+    told.write_text('JAVA_VERSION="21.0.8"\nOS_ARCH="another"\n')
     java_version.cache_clear()
     assert java_version(java) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stage.nodes import Stage
 
-from penstock.broker.events import Sync, Synced
+from penstock.broker.events import Sync
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.runtime.clock import SteadyClock
@@ -118,10 +118,8 @@ def test_syncs_end_each_with_its_own_result(tmp_path: Path, inline_us_max: int, 
     for number in range(6):
         file = disk.create(f"a/{number}")
         file.write(0, (b"x",))
-        jobs.append(Sync(number, [file], ["gone" if number == 4 else "a"]))
-    ended: list[Synced] = []
-    for job in jobs:
-        ended += pool.run([job], 1)
+        jobs.append(Sync(number, [file], {4: ["gone"], 5: ["a"]}.get(number, [])))
+    ended = [*pool.run(jobs[:3], 1), *pool.run(jobs[3:], 1)]
     while len(ended) < 6:
         assert select.select([pool.wake_fd], [], [], 20)[0]
         ended += pool.collect()

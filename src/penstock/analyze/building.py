@@ -87,7 +87,9 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
                 frame.createOrReplaceTempView(views[name])
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
-        raise Refused(f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words()}") from error
+        raise Refused(
+            f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words(error)}"
+        ) from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
     if not result.isStreaming:
@@ -95,9 +97,10 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
     return result
 
 
-def _ml_words() -> str:
-    """What to do if the fault is that Spark runs without its machine learning."""
-    return " (it uses pyspark.ml: is ml = true in [analyze]?)" if "pyspark.ml" in sys.modules else ""
+def _ml_words(error: Exception) -> str:
+    """What to do where Spark runs without its machine learning: py4j then takes classes for packages."""
+    is_missing = "pyspark.ml" in sys.modules and "'JavaPackage' object is not callable" in str(error)
+    return " (Spark runs without its machine learning: set ml = true in [analyze])" if is_missing else ""
 
 
 def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:

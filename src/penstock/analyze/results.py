@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from penstock import event
 from penstock.analyze.rows import EVENT, HEADERS, source_text
+from penstock.analyze.spark_types import BINARY, STRING
 from penstock.plan import TopicPlan
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def with_flat_headers(records: DataFrame) -> DataFrame:
     """Key, value and then the values of HEADER_NAMES, for a driver that writes them by itself."""
     values = [F.col("headers")[number]["value"] for number in range(len(HEADER_NAMES))]
     wanted = values if "headers" in records.columns else []
-    return records.select(F.col("key").cast("binary"), F.col("value").cast("binary"), *wanted)
+    return records.select(F.col("key").cast(BINARY), F.col("value").cast(BINARY), *wanted)
 
 
 def value_columns(columns: list[str]) -> list[str]:
@@ -41,8 +42,8 @@ def value_columns(columns: list[str]) -> list[str]:
 
 def _key(output: TopicPlan) -> Column:
     if not output.key:
-        return F.lit(None).cast("string")
-    texts = [F.col(f"`{name}`").cast("string") for name in output.key]
+        return F.lit(None).cast(STRING)
+    texts = [F.col(f"`{name}`").cast(STRING) for name in output.key]
     if len(texts) == 1:
         return texts[0]
     parts = [F.coalesce(_escaped(text), F.lit(event.KEY_NULL)) for text in texts]
@@ -59,13 +60,13 @@ def _headers(query: str) -> Column:
     source = F.col(EVENT)
     texts = (
         source["id"],
-        F.unix_millis(source["time"]).cast("string"),
+        F.unix_millis(source["time"]).cast(STRING),
         source_text(source["topic"], source["partition"], source["offset"]),
         F.lit(query),
     )
     return F.array(
         *(
-            F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
+            F.struct(F.lit(name).alias("key"), text.cast(BINARY).alias("value"))
             for name, text in zip(HEADER_NAMES, texts, strict=True)
         )
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from penstock import event
+from penstock.analyze.spark_types import LONG, STRING, struct_of
 from penstock.plan import TopicPlan
 from penstock.schema import Schema
 
@@ -54,9 +56,9 @@ def _schema_of(topic: TopicPlan) -> Schema:
 
 def _parsed(schema: Schema) -> Column:
     # Spark fills the extra column with the text of what it could not read, and leaves it null else.
-    ddl = f"{schema.ddl}, {BROKEN} STRING"
+    columns = struct_of(schema).add(BROKEN, STRING)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
-    parsed = F.from_json(F.col("value").cast("string"), ddl, options)
+    parsed = F.from_json(F.col("value").cast(STRING), columns, options)
     # Always true, but not to the optimizer, which would copy the parsing into every filter and column above it.
     return F.when(F.spark_partition_id() >= 0, parsed)
 
@@ -65,7 +67,7 @@ def _is_broken(schema: Schema) -> Column:
     parsed = F.col(PARSED)
     broken = (
         F.col("value").isNull()
-        | ~F.is_valid_utf8(F.col("value").cast("string"))
+        | ~F.is_valid_utf8(F.col("value").cast(STRING))
         | parsed.isNull()
         | parsed[BROKEN].isNotNull()
     )
@@ -78,13 +80,13 @@ def _is_ahead(topic: TopicPlan) -> Column:
     """One such event moves the watermark, and then everything that comes is late."""
     if topic.event_time is None:
         return F.lit(False)
-    lead = F.expr(f"INTERVAL {event.EVENT_LEAD_MS // 1000} SECONDS")
+    lead = F.lit(timedelta(milliseconds=event.EVENT_LEAD_MS))
     return F.coalesce(F.col(PARSED)[topic.event_time] > _record_time() + lead, F.lit(False))
 
 
 def _record_time() -> Column:
     """When the event was accepted; when it was stored, if nobody said so in a number that is a time."""
-    time_ms = _header(event.TIME).try_cast("bigint")
+    time_ms = _header(event.TIME).try_cast(LONG)
     told = F.when(time_ms.between(0, _YEAR_10000_MS - 1), F.timestamp_millis(time_ms))
     return F.coalesce(told, F.col("timestamp"))
 
@@ -93,7 +95,7 @@ def _event_struct() -> Column:
     return F.struct(
         F.coalesce(_header(event.ID), source_text(F.col("topic"), F.col("partition"), F.col("offset"))).alias("id"),
         _header(event.PRODUCER).alias("producer"),
-        _header(event.SEQUENCE).try_cast("bigint").alias("sequence"),
+        _header(event.SEQUENCE).try_cast(LONG).alias("sequence"),
         F.col("topic"),
         F.col("partition"),
         F.col("offset"),
@@ -103,9 +105,9 @@ def _event_struct() -> Column:
 
 def source_text(topic: Column, partition: Column, offset: Column) -> Column:
     """TOPIC/PARTITION/OFFSET."""
-    return F.concat_ws("/", topic, partition.cast("string"), offset.cast("string"))
+    return F.concat_ws("/", topic, partition.cast(STRING), offset.cast(STRING))
 
 
 def _header(name: str) -> Column:
     found = F.filter(F.col("headers"), lambda header: header["key"] == name)
-    return F.get(found, F.lit(0))["value"].cast("string")
+    return F.get(found, F.lit(0))["value"].cast(STRING)

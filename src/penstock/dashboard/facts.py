@@ -11,7 +11,8 @@ from penstock.schema import Column, Type
 
 _SAMPLES: dict[str, Any] = {
     "string": "text", "binary": "", "boolean": True, "byte": 1, "short": 1, "int": 1, "long": 1,
-    "float": 12.5, "double": 12.5, "decimal": 12.5, "date": "2026-01-31", "timestamp": "2026-01-31T12:00:00Z",
+    "float": 12.5, "double": 12.5, "decimal": 12.5, "date": "2026-01-31",
+    "timestamp": "2026-01-31T12:00:00Z", "timestamp_ntz": "2026-01-31T12:00:00",
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class ArchiveMaking:
             return False
         if status == 0 and self._partial.exists():
             os.replace(self._partial, self._path)
-            archives = sorted(self._path.parent.glob("*.jsa"), key=lambda path: path.stat().st_mtime)
+            archives = sorted(self._path.parent.glob("[0-9a-f]*.jsa"), key=lambda path: path.stat().st_mtime)
             for old in archives[:-_KEPT_MAX]:
                 old.unlink(missing_ok=True)
         os.close(self._lock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -24,12 +25,12 @@ def parse_version(text: str) -> int | None:
 
 @functools.cache
 def java_version(java: Path) -> int | None:
-    """Its major version, as the file beside it or `java -version` tells; None if it cannot be run."""
+    """Its major version, as the file beside it tells, else as it says when it is run; None if it cannot be."""
     return told_version(java) or asked_version(java)
 
 
 def told_version(java: Path) -> int | None:
-    """What the file `release` of a Java's folder says: a tenth of a second sooner than to run it."""
+    """What the file `release` of a Java for this machine says: a tenth of a second sooner than to run it."""
     if not os.access(java, os.X_OK):
         return None
     try:
@@ -37,7 +38,9 @@ def told_version(java: Path) -> int | None:
     except (OSError, IndexError):
         return None
     match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', said, re.MULTILINE)
-    return int(match[1]) if match else None
+    built_for = re.search(r'^OS_ARCH="(\w+)"', said, re.MULTILINE)
+    is_ours = built_for is not None and built_for[1] == platform.machine()
+    return int(match[1]) if match and is_ours else None
 
 
 def asked_version(java: Path) -> int | None:

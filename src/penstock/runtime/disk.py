@@ -35,8 +35,12 @@ class RealFile:
         self._is_closing = False
         self._syncs = 0
 
-    def handle(self) -> int:
-        """Its file handle, opened if need be."""
+    @property
+    def open_handle(self) -> int:
+        """Its file handle; -1 if it was given up, which it is not while anything unsynced is in it."""
+        return self._fd
+
+    def _handle(self) -> int:
         if self._fd < 0:
             self._fd = _opened(self.full_path, 0)
             self._disk.opened(self)
@@ -52,11 +56,11 @@ class RealFile:
             self._fd = -1
 
     def size(self) -> int:
-        return os.fstat(self.handle()).st_size
+        return os.fstat(self._handle()).st_size
 
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
         self._is_dirty = True
-        fd = self.handle()
+        fd = self._handle()
         if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
             return
         pending = list(chunks)
@@ -71,7 +75,7 @@ class RealFile:
                 pending = _without(pending, written)
 
     def read(self, position: int, length: int) -> bytes:
-        data = os.pread(self.handle(), length, position)
+        data = os.pread(self._handle(), length, position)
         while len(data) < length:
             more = os.pread(self._fd, length - len(data), position + len(data))
             if not more:
@@ -84,7 +88,7 @@ class RealFile:
         last = position + length - 1
         try:
             for at in (*range(position, last, _LOOK_EVERY), last):
-                os.preadv(self.handle(), _LOOKS, at, _NO_WAIT)
+                os.preadv(self._handle(), _LOOKS, at, _NO_WAIT)
         except BlockingIOError:
             return False
         except OSError:
@@ -93,7 +97,7 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         self._is_dirty = True
-        os.ftruncate(self.handle(), size)
+        os.ftruncate(self._handle(), size)
 
     def begin_sync(self) -> None:
         """Called by the loop before it is synced: from here on the handle stays open."""
@@ -102,7 +106,7 @@ class RealFile:
 
     def run_sync(self) -> None:
         """The sync itself, in any thread; a file with unsynced writes still has its handle."""
-        _sync_fd(self._fd if self._fd >= 0 else self.handle())
+        _sync_fd(self._fd if self._fd >= 0 else self._handle())
 
     def end_sync(self) -> None:
         """Called by the loop after it was synced."""
@@ -111,7 +115,7 @@ class RealFile:
             self.give_up()
 
     def sync(self) -> None:
-        _sync_fd(self.handle())
+        _sync_fd(self._handle())
         self._is_dirty = False
 
     def close(self) -> None:

@@ -7,8 +7,8 @@ import os
 import platform
 import sys
 
-_IO_SETUP, _IO_SUBMIT, _IO_GETEVENTS = range(3)
-_CALL_NUMBERS = {"x86_64": (206, 209, 208), "aarch64": (0, 2, 4)}
+_IO_SETUP, _IO_DESTROY, _IO_SUBMIT, _IO_GETEVENTS = range(4)
+_CALL_NUMBERS = {"x86_64": (206, 207, 209, 208), "aarch64": (0, 1, 2, 4)}
 _FDSYNC = 3  # IOCB_CMD_FDSYNC: does what fdatasync does
 _TELL = 1  # IOCB_FLAG_RESFD: an eventfd hears of the end
 
@@ -49,7 +49,8 @@ class KernelSyncs:
     def __init__(self, room: int, wake_fd: int) -> None:
         """OSError where the kernel, or the sandbox around us, has no AIO."""
         numbers = _CALL_NUMBERS.get(platform.machine())
-        if numbers is None or sys.platform != "linux" or sys.byteorder != "little":
+        is_known = sys.platform == "linux" and sys.byteorder == "little" and sys.maxsize > 2**32
+        if numbers is None or not is_known:
             raise OSError(f"no calls for AIO are known on {sys.platform}, {platform.machine()}")
         self._numbers = [ctypes.c_long(number) for number in numbers]
         self._syscall = ctypes.CDLL(None, use_errno=True).syscall
@@ -100,3 +101,7 @@ class KernelSyncs:
             found += [(event.data, -event.result) for event in self._events[:count]]
             if len(found) >= at_least:
                 return found
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        self._call(_IO_DESTROY, self._context)

@@ -45,6 +45,7 @@ def run_broker(config: BrokerConfig) -> int:
     topics, partitions = len(node.catalog.topics), node.catalog.partition_count
     log_line("info", "started", data=config.data, topics=topics, partitions=partitions)
     _stop_on_signals(loop)
+    gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_EVERY)
     sys.stdout.write(f"ready {host}:{port}\n")

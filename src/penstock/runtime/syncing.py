@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import SimpleQueue
 
 from penstock.broker.events import Sync, Synced
@@ -16,19 +15,9 @@ from penstock.runtime.disk import RealDisk, RealFile
 from penstock.runtime.kernel_syncs import KernelSyncs
 from penstock.runtime.logs import log_line
 
-INLINE_FILES = 8
+INLINE_FILES = 8  # 0.8 ms here: with more, others are better served meanwhile
 INLINE_BYTES = 64 * 1024  # with more, the next group is better read while this one is synced
-KERNEL_FILES = 64
-
-
-@dataclass(slots=True)
-class _Job:
-    """A sync the kernel runs: its end is that of its last file."""
-
-    sync: Sync
-    files_left: int
-    began_ns: int
-    error: str | None = None
+KERNEL_FILES = 64  # more at once were no quicker
 
 
 class SyncPool:
@@ -39,10 +28,8 @@ class SyncPool:
         self._pace = Pace(config.sync_inline_us_max * 1000)
         self._running = 0
         self.wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._kernel = _kernel_syncs(self.wake_fd) if config.sync_in_kernel else None
-        self._jobs: dict[int, _Job] = {}
-        self._refused: list[tuple[int, str | None]] = []  # by the kernel: synced by us, with what came of it
-        self._last_ticket = 0
+        self._kernel = _kernel_syncs(disk, self.wake_fd) if config.sync_in_kernel else None
+        self._in_kernel: dict[int, tuple[Sync, int]] = {}  # by job, with when it began
         self._wanted: SimpleQueue[Sync | None] = SimpleQueue()
         self._ended: deque[tuple[Sync, str | None]] = deque()
         self._threads_max = config.sync_threads
@@ -55,17 +42,21 @@ class SyncPool:
 
     def run(self, syncs: list[Sync], size: int) -> list[Synced]:
         """Start the syncs of a step that took in `size` bytes; those that were run at once have ended already."""
-        files = sum(len(sync.files) for sync in syncs)
-        is_small = size <= INLINE_BYTES and files <= INLINE_FILES
+        is_small = size <= INLINE_BYTES and sum(len(sync.files) for sync in syncs) <= INLINE_FILES
         is_waited_for = is_small and self._running == 0 and self._pace.is_quick
         for sync in syncs:
             self._running += 1
             for file in sync.files:
                 _real(file).begin_sync()
-        if is_waited_for and (files <= 1 or self._kernel is None):
+        if is_waited_for and (len(syncs) == 1 or self._kernel is None):
             return [self._end(sync, self._sync(sync)) for sync in syncs]
-        in_kernel = self._submit(syncs, is_told=not is_waited_for)
-        return self._collect_kernel(at_least=in_kernel) if is_waited_for and in_kernel else []
+        began_ns = time.monotonic_ns()
+        self._submit(syncs, began_ns, is_told=not is_waited_for)
+        if not is_waited_for:
+            return []
+        ended = self._collect_kernel(at_least=len(self._in_kernel))
+        self._pace.took(time.monotonic_ns() - began_ns)
+        return ended
 
     def collect(self) -> list[Synced]:
         """The syncs that have ended since the last call."""
@@ -83,24 +74,23 @@ class SyncPool:
             self._wanted.put(None)
         for thread in self._threads:
             thread.join()
+        if self._kernel is not None:
+            self._kernel.close()
+        os.close(self.wake_fd)
 
-    def _submit(self, syncs: list[Sync], *, is_told: bool) -> int:
-        """Hand them to the kernel, or to threads those it cannot take; how many files it syncs now."""
-        calls: list[tuple[int, RealFile]] = []
+    def _submit(self, syncs: list[Sync], began_ns: int, *, is_told: bool) -> None:
+        """One file that was written, as nearly every sync is, for the kernel; what else there is, for threads."""
+        calls: list[tuple[int, int]] = []
         for sync in syncs:
-            if self._kernel is None or sync.folders or len(calls) + len(sync.files) > self._kernel.room:
+            handle = _real(sync.files[0]).open_handle if len(sync.files) == 1 and not sync.folders else -1
+            if self._kernel is None or handle < 0 or len(calls) == self._kernel.room:
                 self._give_to_thread(sync)
-                continue
-            self._last_ticket += 1
-            self._jobs[self._last_ticket] = _Job(sync, len(sync.files), time.monotonic_ns())
-            calls += [(self._last_ticket, _real(file)) for file in sync.files]
-        if self._kernel is None or not calls:
-            return 0
-        taken = self._kernel.submit([(ticket, file.handle()) for ticket, file in calls], is_told=is_told)
-        for ticket, file in calls[taken:]:
-            self._refused.append((ticket, _error_of(file)))
-            os.eventfd_write(self.wake_fd, 1)
-        return taken
+            else:
+                self._in_kernel[sync.job] = sync, began_ns
+                calls.append((sync.job, handle))
+        if self._kernel is not None and calls:
+            for job, _ in calls[self._kernel.submit(calls, is_told=is_told) :]:
+                self._give_to_thread(self._in_kernel.pop(job)[0])  # the kernel did not try it: a thread learns why
 
     def _give_to_thread(self, sync: Sync) -> None:
         self._threads_busy += 1
@@ -129,20 +119,13 @@ class SyncPool:
         return None
 
     def _collect_kernel(self, at_least: int) -> list[Synced]:
-        if self._kernel is None or not self._jobs:
+        if self._kernel is None or not self._in_kernel:
             return []
-        results, self._refused = self._refused, []
-        for ticket, number in self._kernel.ended(at_least):
-            results.append((ticket, os.strerror(number) if number else None))
         ended = []
-        for ticket, error in results:
-            job = self._jobs[ticket]
-            job.files_left -= 1
-            job.error = job.error or error
-            if job.files_left == 0:
-                del self._jobs[ticket]
-                self._pace.took(time.monotonic_ns() - job.began_ns)
-                ended.append(self._end(job.sync, job.error))
+        for job, number in self._kernel.ended(at_least):
+            sync, began_ns = self._in_kernel.pop(job)
+            self._pace.took_at_most(time.monotonic_ns() - began_ns)
+            ended.append(self._end(sync, os.strerror(number) if number else None))
         return ended
 
     def _end(self, sync: Sync, error: str | None) -> Synced:
@@ -167,21 +150,24 @@ class Pace:
         """One slow sync is believed at once, many quick ones are needed to forget it."""
         self._average_ns = max(duration_ns, self._average_ns - self._average_ns // 32)
 
+    def took_at_most(self, duration_ns: int) -> None:
+        """A sync had ended when somebody looked: it was no slower than that, and perhaps the looking was late."""
+        self.took(min(duration_ns, self._average_ns))
 
-def _kernel_syncs(wake_fd: int) -> KernelSyncs | None:
+
+def _kernel_syncs(disk: RealDisk, wake_fd: int) -> KernelSyncs | None:
+    """None where the kernel, the sandbox around us or the file system has none: tried out on the data folder."""
+    folder = os.open(disk.full_path(""), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return KernelSyncs(KERNEL_FILES, wake_fd)
+        kernel = KernelSyncs(KERNEL_FILES, wake_fd)
+        if kernel.submit([(0, folder)], is_told=False) == 1 and kernel.ended(at_least=1) == [(0, 0)]:
+            return kernel
+        reason = "it does not sync the data folder"
     except OSError as error:
-        log_line("info", "syncs run in threads", reason=f"the kernel's own cannot be had: {error}")
-        return None
-
-
-def _error_of(file: RealFile) -> str | None:
-    """Sync it here and now: what went wrong, if anything."""
-    try:
-        file.run_sync()
-    except OSError as error:
-        return str(error)
+        reason = str(error)
+    finally:
+        os.close(folder)
+    log_line("info", "syncs run in threads", reason=f"the kernel cannot run them by itself: {reason}")
     return None
 
 
