@@ -45,7 +45,9 @@ class Reader:
         settings = {"bootstrap.servers": queue, "group.id": "test", "enable.auto.commit": False}
         self._consumer = Consumer({**settings, "enable.partition.eof": True, "isolation.level": "read_committed"})
         self._on_end: Callable[[int], None] = lambda _: None
-        partitions = self._consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        told = self._consumer.list_topics(topic, timeout=30).topics[topic]
+        assert told.partitions, f"{topic} has no partitions: {told.error}"
+        partitions = told.partitions
         self._consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         self.records: list[Record] = []
 
@@ -53,7 +55,7 @@ class Reader:
         """Read until `done` of everything read so far."""
         deadline = time.monotonic() + WITHIN_S
         while not done(self.records):
-            assert time.monotonic() < deadline, self.records[-5:]
+            assert time.monotonic() < deadline, f"{self.records[-5:]} {self._state()}"
             # Many at a time: `done` looks at all of them each time.
             for message in self._consumer.consume(500, 0.2):
                 if (error := message.error()) is not None:
@@ -65,6 +67,11 @@ class Reader:
                         Record(key.decode() if key else None, message.value(), {n: v.decode() for n, v in headers})
                     )
         return self.records
+
+    def _state(self) -> list[str]:
+        """Where it stands, and from where to where the broker says that there are records."""
+        places = self._consumer.position(self._consumer.assignment())
+        return [f"{place} of {self._consumer.get_watermark_offsets(place, timeout=30)}" for place in places]
 
     def to_end(self) -> list[Record]:
         """Read all that is committed, in a topic to which nobody writes any more."""
