@@ -66,6 +66,9 @@ class BrokerConfig:
     fetch_bytes_step: int = setting(
         MIB, "read for one fetch at a time: everybody else waits so long; who wants more asks again", at_least=KIB
     )
+    loads_max: int = setting(
+        16, "fetches of old records for which the disk reads at once; the next wait in the order they came", at_least=1
+    )
     metadata_queue_max: int = setting(1_000, "topic changes waiting for the one being written", at_least=1)
     request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
     reply_deadline_ms: int = setting(

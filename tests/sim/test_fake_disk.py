@@ -120,3 +120,24 @@ def test_a_killed_process_loses_nothing_that_it_wrote() -> None:
     disk.open("log").write(8, (b"unsynced",))
 
     assert disk.open("log").read(8, 8) == b"unsynced"
+
+
+def test_what_left_the_memory_is_at_hand_again_once_it_was_read() -> None:
+    """Whoever reads it first waits, and it is known for how many bytes."""
+    disk = made()
+    file = disk.open("log")
+    assert file.is_at_hand(0, 8)
+    disk.forget()
+    assert not file.is_at_hand(0, 8)
+
+    assert file.read(0, 8) == b"durable."
+
+    assert file.is_at_hand(0, 8)
+    assert disk.pages.cold_reads == [("log", 8)]
+
+
+def test_a_power_cut_leaves_nothing_in_memory() -> None:
+    disk = made()
+    disk.cut_power(Mood.EVERYTHING)
+
+    assert not disk.open("log").is_at_hand(0, 8)

@@ -15,6 +15,8 @@ from penstock.broker.events import (
     Drained,
     Effect,
     Event,
+    Load,
+    Loaded,
     Note,
     Pause,
     Received,
@@ -131,6 +133,12 @@ class Stage:
         except OSError as error:
             return str(error)
         return None
+
+    def end_load(self, load: Load) -> None:
+        """What a load asked for is in memory now."""
+        for part in load.parts:
+            self.disk.pages.bring(self.disk.inode(part.file.path), part.position, part.length)
+        self.step(Loaded(load.job))
 
     # Answers out.
 

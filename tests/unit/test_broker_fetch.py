@@ -227,7 +227,7 @@ def test_who_reads_old_records_waits_for_the_disk_alone() -> None:
     stage = Stage()
     stage.topic()
     stage.produce(batch([bytes(200_000)]))
-    stage.disk.is_at_hand = False
+    stage.disk.forget()
     for client in (2, 3):
         stage.connect(client)
     stage.send(fetch_request(0), 12, 2)
@@ -236,7 +236,7 @@ def test_who_reads_old_records_waits_for_the_disk_alone() -> None:
     assert stage.answers(2) == []
     assert ack_of(stage.produce(batch([b"live"]))).error_code == 0
     assert len(cut(records_of(stage.fetch(1, client=3)))) == 1
-    stage.step(Loaded(load.job))
+    stage.end_load(load)
     ((_, answer),) = stage.answers(2)
     assert [decode_header(found).base_offset for found in cut(records_of(answer))] == [0, 1]
 
@@ -245,7 +245,7 @@ def test_who_leaves_while_the_disk_reads_is_forgotten() -> None:
     stage = Stage()
     stage.topic()
     stage.produce(batch([bytes(200_000)]))
-    stage.disk.is_at_hand = False
+    stage.disk.forget()
     stage.connect(2)
     stage.send(fetch_request(0), 12, 2)
     (load,) = stage.seen(Load)

@@ -55,6 +55,17 @@ def test_reading_on_where_the_last_read_ended_gives_the_same() -> None:
         assert found == whole
 
 
+def test_a_batch_larger_than_asked_for_costs_no_more_than_itself() -> None:
+    """What stands behind it may not be in memory, and nobody has asked for it."""
+    disk = new_disk()
+    log = opened(disk)
+    put(log, *(batch([bytes(100_000)]) for _ in range(5)))
+    log.boundaries.clear()
+    disk.forget()
+    (found,) = cut(read(log, 0, 100))
+    assert sum(cold for _, cold in disk.pages.cold_reads) <= len(found)
+
+
 def test_at_the_end_there_is_nothing() -> None:
     """Not an error: the next record has not come yet."""
     log = many()

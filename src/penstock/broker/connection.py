@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class Slot:
     """The place of one answer in the order of a connection."""
 
-    __slots__ = ("connection", "reply", "request_bytes")
+    __slots__ = ("connection", "held_bytes", "reply")
 
     def __init__(self, connection: Connection, request_bytes: int) -> None:
         self.connection = connection
-        self.request_bytes = request_bytes
+        self.held_bytes = request_bytes
         self.reply: bytes | list[Buffer] | None = None
 
 

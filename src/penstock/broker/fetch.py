@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.broker.connection import Slot
+from penstock.broker.connection import Connection, Slot
 from penstock.broker.events import Part
 from penstock.broker.partition import Partition, Shown
 from penstock.errors import ErrorCode
+from penstock.log.log import Log
 from penstock.log.reading import DamagedError, aborted_between, begin_of, read_until
 from penstock.records.batch import LEADER_EPOCH
 from penstock.wire.fetch import (
@@ -25,32 +26,52 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -1
 _SMALL_BYTES = 64 * 1024
+_LOADS_EACH = 3  # what is still not in memory then is read all the same: only that tells why
+
+
+class Share(NamedTuple):
+    """How much of a reply a partition gets."""
+
+    fetch: FetchPartition
+    partition: Partition | ErrorCode
+    size: int
+
+
+class Plan(NamedTuple):
+    """What a fetch may read now, by topic, and what of it is not in memory."""
+
+    topics: list[tuple[bytes, list[Share]]]
+    absent: list[Part]
 
 
 class Collected:
     """What a fetch has found so far."""
 
-    __slots__ = ("has_error", "is_committed", "may_exceed", "room", "size", "topics")
+    __slots__ = ("absent", "has_error", "is_committed", "is_cut", "may_exceed", "room", "size", "topics")
 
     def __init__(self, room: int, is_committed: bool, may_exceed: bool) -> None:
         self.room = room
         self.is_committed = is_committed  # nothing of open transactions, and told which were aborted
         self.may_exceed = may_exceed  # the first batch is sent whatever its size, else a client would never get on
         self.size = 0
+        self.absent: list[Part] = []  # not in memory, and nobody has asked the disk for it yet
         self.has_error = False
+        self.is_cut = False  # there is more than fits: to wait would bring nothing
         self.topics: list[tuple[bytes, list[FetchedPartition]]] = []
 
 
 class WaitingFetch:
     """A fetch that has not enough yet; `missing` bytes would make it enough."""
 
-    __slots__ = ("call", "header", "is_done", "missing", "partitions", "slot")
+    __slots__ = ("call", "deadline_ms", "header", "is_done", "loads", "missing", "partitions", "slot")
 
-    def __init__(self, slot: Slot, header: RequestHeader, call: FetchCall, missing: int) -> None:
+    def __init__(self, slot: Slot, header: RequestHeader, call: FetchCall, deadline_ms: int) -> None:
         self.slot = slot
         self.header = header
         self.call = call
-        self.missing = missing
+        self.deadline_ms = deadline_ms
+        self.loads = 0
+        self.missing = 0
         self.is_done = False
         self.partitions: list[Partition] = []
 
@@ -62,38 +83,49 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, code, []))
         return
-    if absent := _absent(node, call, header.api_version, now_ms):
-        waiting = WaitingFetch(slot, header, call, 0)
-        slot.connection.fetches[waiting] = None
-        node.loads.want(waiting, absent)
-        return
-    _answer_or_wait(node, slot, header, call, now_ms)
+    _go_on(node, WaitingFetch(slot, header, call, now_ms + call.max_wait_ms), now_ms)
+
+
+def _go_on(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
+    plan = _plan(node, waiting.call, waiting.header.api_version, now_ms)
+    if plan.absent and waiting.loads < _LOADS_EACH:
+        _load(node, waiting, plan.absent)
+    else:
+        _answer_or_wait(node, waiting, plan, now_ms)
+
+
+def _load(node: Node, waiting: WaitingFetch, absent: list[Part]) -> None:
+    waiting.loads += 1
+    waiting.slot.connection.fetches[waiting] = None
+    node.loads.want(waiting, absent)
 
 
 def on_loaded(node: Node, job: int, now_ms: int) -> None:
-    """What a fetch reads has come from the disk: go on with it."""
+    """What a fetch reads has come from the disk: go on with it, as everything is by now."""
     waiting = node.loads.end(job)
-    if not waiting.is_done:
-        abandon(waiting)
-        _answer_or_wait(node, waiting.slot, waiting.header, waiting.call, now_ms)
+    if not waiting.is_done and not waiting.slot.connection.is_closed:
+        _go_on(node, waiting, now_ms)
 
 
-def _answer_or_wait(node: Node, slot: Slot, header: RequestHeader, call: FetchCall, now_ms: int) -> None:
-    found = _collect(node, call, header.api_version, now_ms)
-    if found.size >= call.min_bytes or found.has_error or call.max_wait_ms <= 0 or not call.topics:
-        _answer(node, slot, header, found)
+def _answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
+    call = waiting.call
+    found = _collect(node, call, plan)
+    if found.absent and waiting.loads < _LOADS_EACH:
+        _load(node, waiting, found.absent)
         return
-    waiting = WaitingFetch(slot, header, call, call.min_bytes - found.size)
-    by_id = header.api_version >= BY_TOPIC_ID
-    for key, wanted in call.topics:
-        topic = node.catalog.find(key, by_id)
-        for fetch in wanted:
-            partition = node.partition(topic, fetch.partition, now_ms) if topic is not None else None
-            if isinstance(partition, Partition):
-                partition.fetches[waiting] = None
-                waiting.partitions.append(partition)
-    slot.connection.fetches[waiting] = None
-    node.wake_at(now_ms + call.max_wait_ms, waiting)
+    is_enough = found.size >= call.min_bytes or found.has_error or found.is_cut
+    if is_enough or now_ms >= waiting.deadline_ms or not call.topics:
+        abandon(waiting)
+        _answer(node, waiting.slot, waiting.header, found)
+        return
+    waiting.missing = call.min_bytes - found.size
+    for _, shares in plan.topics:
+        for share in shares:
+            if isinstance(share.partition, Partition):
+                share.partition.fetches[waiting] = None
+                waiting.partitions.append(share.partition)
+    waiting.slot.connection.fetches[waiting] = None
+    node.wake_at(waiting.deadline_ms, waiting)
 
 
 def on_visible(node: Node, partition: Partition, shown: Shown, now_ms: int) -> None:
@@ -106,12 +138,13 @@ def on_visible(node: Node, partition: Partition, shown: Shown, now_ms: int) -> N
 
 
 def finish(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
-    """Answer a waiting fetch with what there is now."""
+    """Enough has come for a waiting fetch, or its time has: answer it with what there is now."""
     if waiting.is_done:
         return
     abandon(waiting)
     if not waiting.slot.connection.is_closed:
-        _answer(node, waiting.slot, waiting.header, _collect(node, waiting.call, waiting.header.api_version, now_ms))
+        # What was in memory when it began to wait may have left it.
+        _go_on(node, WaitingFetch(waiting.slot, waiting.header, waiting.call, waiting.deadline_ms), now_ms)
 
 
 def abandon(waiting: WaitingFetch) -> None:
@@ -122,54 +155,69 @@ def abandon(waiting: WaitingFetch) -> None:
     waiting.slot.connection.fetches.pop(waiting, None)
 
 
+def forget_all(node: Node, connection: Connection) -> None:
+    """A client is gone: none of its fetches waits for anything any more."""
+    for waiting in list(connection.fetches):
+        node.loads.forget(waiting)
+        abandon(waiting)
+
+
 def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> None:
     node.counters.fetched_bytes += found.size
     node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, 0, found.topics))
 
 
-def _absent(node: Node, call: FetchCall, version: int, now_ms: int) -> list[Part]:
-    """What this fetch would have to wait for the disk for: others must not wait with it."""
-    by_id = version >= BY_TOPIC_ID
-    room = min(call.bytes_max, node.config.fetch_bytes_max, node.config.fetch_bytes_step)
-    absent = []
-    for key, wanted in call.topics:
-        topic = node.catalog.find(key, by_id)
-        for fetch in wanted:
-            partition = node.partition(topic, fetch.partition, now_ms) if topic is not None else None
-            if not isinstance(partition, Partition):
-                continue
-            log = partition.log
-            limit = log.stable if call.is_committed else log.visible
-            if not log.start_offset <= fetch.offset < limit.offset:
-                continue
-            segment, position = begin_of(log, fetch.offset)
-            length = max(min(fetch.bytes_max, room, limit.end_in(segment) - position), 0)
-            room -= length
-            # The end of a log was written a moment ago, and is in memory.
-            if length > _SMALL_BYTES and not segment.file.is_at_hand(position, length):
-                absent.append(Part(segment.file, position, length))
-    return absent
+def _room(node: Node, call: FetchCall) -> int:
+    return 0 if node.room.is_full else min(call.bytes_max, node.config.fetch_bytes_max, node.config.fetch_bytes_step)
 
 
-def _collect(node: Node, call: FetchCall, version: int, now_ms: int) -> Collected:
+def _plan(node: Node, call: FetchCall, version: int, now_ms: int) -> Plan:
     by_id = version >= BY_TOPIC_ID
-    is_full = node.room.is_full
-    most = min(node.config.fetch_bytes_max, node.config.fetch_bytes_step)
-    room = 0 if is_full else min(call.bytes_max, most)
-    found = Collected(room, call.is_committed, may_exceed=not is_full)
+    room = _room(node, call)
+    plan = Plan([], [])
     for key, wanted in call.topics:
         topic = node.catalog.find(key, by_id)
-        fetched = []
+        shares = []
         for fetch in wanted:
+            partition: Partition | ErrorCode
             if topic is None:
-                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                fetched.append(_error(found, fetch, code))
-                continue
-            partition = node.partition(topic, fetch.partition, now_ms)
-            if isinstance(partition, ErrorCode):
-                fetched.append(_error(found, fetch, partition))
+                partition = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
-                fetched.append(_read(node, partition, fetch, found))
+                partition = node.partition(topic, fetch.partition, now_ms)
+            size = 0
+            if room > 0 and isinstance(partition, Partition):
+                size = _share(partition.log, fetch, call.is_committed, room, plan.absent)
+                room -= size
+            shares.append(Share(fetch, partition, size))
+        plan.topics.append((key, shares))
+    return plan
+
+
+def _share(log: Log, fetch: FetchPartition, is_committed: bool, room: int, absent: list[Part]) -> int:
+    """How much to read of a log; what is not in memory is added to `absent`: others must not wait for it."""
+    limit = log.stable if is_committed else log.visible
+    if not log.start_offset <= fetch.offset < limit.offset:
+        return 0
+    segment, position, sure = begin_of(log, fetch.offset, limit)
+    left = limit.end_in(segment) - position
+    size = max(min(fetch.bytes_max, room, left), 1)
+    # The first batch is read whatever its size.
+    length = min(max(size, sure - position), left)
+    # The end of a log was written a moment ago, and is in memory.
+    if length > _SMALL_BYTES and not segment.file.is_at_hand(position, length):
+        absent.append(Part(segment.file, position, length))
+    return size
+
+
+def _collect(node: Node, call: FetchCall, plan: Plan) -> Collected:
+    found = Collected(_room(node, call), call.is_committed, may_exceed=not node.room.is_full)
+    for key, shares in plan.topics:
+        fetched = []
+        for share in shares:
+            if isinstance(share.partition, ErrorCode):
+                fetched.append(_error(found, share.fetch, share.partition))
+            else:
+                fetched.append(_read(node, share.partition, share, found))
         found.topics.append((key, fetched))
     return found
 
@@ -179,17 +227,22 @@ def _error(found: Collected, fetch: FetchPartition, code: ErrorCode) -> FetchedP
     return FetchedPartition(fetch.partition, code, _UNKNOWN, _UNKNOWN, _UNKNOWN, None, b"")
 
 
-def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collected) -> FetchedPartition:
+def _read(node: Node, partition: Partition, share: Share, found: Collected) -> FetchedPartition:
+    fetch = share.fetch
     log = partition.log
     if fetch.leader_epoch > LEADER_EPOCH:
         return _error(found, fetch, ErrorCode.UNKNOWN_LEADER_EPOCH)
     if not log.start_offset <= fetch.offset <= log.next_offset:
         return _error(found, fetch, ErrorCode.OFFSET_OUT_OF_RANGE)
     records, following = memoryview(b""), fetch.offset
-    if found.room > 0 or (found.size == 0 and found.may_exceed):
+    limit = log.stable if found.is_committed else log.visible
+    size = share.size
+    if size == 0 and found.size == 0 and found.may_exceed:
+        # Those before it were given all the room, and had nothing.
+        size = _share(log, fetch, found.is_committed, found.room, found.absent)
+    if size > 0 and not found.absent:
         try:
-            limit = log.stable if found.is_committed else log.visible
-            records, following = read_until(log, fetch.offset, max(min(fetch.bytes_max, found.room), 0), limit)
+            records, following = read_until(log, fetch.offset, size, limit)
         except DamagedError as damaged:
             node.on_damage(partition, damaged.damage)
             return _error(found, fetch, ErrorCode.CORRUPT_MESSAGE)
@@ -197,9 +250,11 @@ def _read(node: Node, partition: Partition, fetch: FetchPartition, found: Collec
             node.note("error", "read failed", partition=partition.name, reason=str(error))
             return _error(found, fetch, ErrorCode.KAFKA_STORAGE_ERROR)
     if found.size and len(records) > found.room:
-        records = memoryview(b"")
+        records, following = memoryview(b""), fetch.offset
     found.size += len(records)
     found.room -= len(records)
+    if following < limit.offset and found.may_exceed:
+        found.is_cut = True
     aborted: list[tuple[int, int]] | None = None
     if found.is_committed:
         ranges = aborted_between(log, fetch.offset, following) if len(records) else ()

@@ -27,7 +27,7 @@ from penstock.broker.events import (
     Resume,
     Synced,
 )
-from penstock.broker.fetch import WaitingFetch, abandon, finish, on_loaded, on_visible
+from penstock.broker.fetch import WaitingFetch, finish, forget_all, on_loaded, on_visible
 from penstock.broker.groups.coordinator import Coordinator
 from penstock.broker.groups.journal import open_group_journal
 from penstock.broker.loads import Loads
@@ -78,7 +78,7 @@ class Node:
         self._effects: list[Effect] = []
         self._outbox: dict[Connection, list[Buffer]] = {}
         self._timers = Timers()
-        self.loads = Loads()
+        self.loads = Loads(config.loads_max)
         self._syncs = Syncs(config.checkpoint_ms)
         self._retention_at_ms = now_ms + config.retention_check_ms
         self.room = Room(config)
@@ -137,7 +137,7 @@ class Node:
         if connection is None or connection.is_closed:
             return
         frame = event.frame
-        if connection.backlog or (connection.held_bytes and not self.room.is_left_for(connection)):
+        if connection.backlog or (connection.held_bytes and not self.room.may_take(connection, frame)):
             connection.backlog.append(memoryview(bytearray(frame)))
             self._pause(connection)
             return
@@ -176,7 +176,7 @@ class Node:
         """A request takes its place in the order of its connection."""
         connection = slot.connection
         connection.slots.append(slot)
-        self.room.take(connection, slot.request_bytes)
+        self.room.take(connection, slot.held_bytes)
 
     def answer(self, slot: Slot, reply: bytes | list[Buffer]) -> None:
         """Answer a request; it leaves when all before it on its connection have been answered."""
@@ -184,13 +184,14 @@ class Node:
         connection = slot.connection
         slots = connection.slots
         if slots and slots[0].reply is None:
+            self.room.hold_back(slot, reply)
             return
         out = self._outbox.get(connection)
         if out is None:
             out = self._outbox[connection] = []
         freed = size = 0
         while slots and (ready := slots[0].reply) is not None:
-            freed += slots.popleft().request_bytes
+            freed += slots.popleft().held_bytes
             if type(ready) is bytes:
                 out.append(ready)
                 size += len(ready)
@@ -328,9 +329,10 @@ class Node:
     def _resume_some(self, now_ms: int) -> None:
         """Take up what paused clients had sent; read from them again when they have no backlog left."""
         for connection in list(self.room.paused):
-            while connection.backlog and not connection.is_closed and self.room.is_left_for(connection):
-                self._handle(connection, connection.backlog.popleft(), now_ms)
-            if not connection.backlog and self.room.is_left_for(connection):
+            backlog = connection.backlog
+            while backlog and not connection.is_closed and self.room.may_take(connection, backlog[0]):
+                self._handle(connection, backlog.popleft(), now_ms)
+            if not backlog and self.room.is_left_for(connection):
                 connection.is_paused = False
                 del self.room.paused[connection]
                 if not connection.is_closed:
@@ -353,8 +355,7 @@ class Node:
             self.room.leave(connection)
             connection.slots.clear()
             connection.backlog.clear()
-            for waiting in list(connection.fetches):
-                abandon(waiting)
+            forget_all(self, connection)
 
     def note(self, level: str, event: str, **details: object) -> None:
         self._effects.append(Note(level, event, details))

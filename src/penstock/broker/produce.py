@@ -117,7 +117,7 @@ class ShapedProduce(Slot):
     ) -> None:
         self.node = node
         self.connection = connection
-        self.request_bytes = request_bytes
+        self.held_bytes = request_bytes
         self.reply = None
         self.shape = shape
         self.correlation_id = correlation_id

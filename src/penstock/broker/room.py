@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.broker.connection import Connection
+from penstock.broker.connection import Connection, Slot
 from penstock.config import BrokerConfig
+from penstock.ports import Buffer
+from penstock.wire.apis import ApiKey
 
 REPLY_BYTES_UNHELD = 64 * 1024  # replies below this in all are not worth an event when they have left
 LITTLE_BYTES = 64 * 1024
+_FETCH = ApiKey.FETCH.to_bytes(2, "big")
 
 
 class Room:
@@ -26,6 +29,12 @@ class Room:
     def free(self, connection: Connection, size: int) -> None:
         connection.held_bytes -= size
         self.held_bytes -= size
+
+    def hold_back(self, slot: Slot, reply: bytes | list[Buffer]) -> None:
+        """A reply that waits for those before it counts like the request it answers."""
+        size = len(reply) if isinstance(reply, bytes) else sum(map(len, reply))
+        slot.held_bytes += size
+        self.take(slot.connection, size)
 
     def hold_replies(self, connection: Connection) -> None:
         """Replies count until the client has taken them; small ones once there are many of them."""
@@ -48,6 +57,10 @@ class Room:
         """Who holds little may go on even when others have used up what all may hold."""
         held = connection.held_bytes
         return held <= self._little or (held <= self._most_each and self.held_bytes <= self._most)
+
+    def may_take(self, connection: Connection, frame: memoryview) -> bool:
+        """A fetch waits for all before it: it tells what there is by then, and nothing large is held back."""
+        return self.is_left_for(connection) and not (connection.slots and frame[:2] == _FETCH)
 
     @property
     def is_full(self) -> bool:

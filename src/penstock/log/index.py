@@ -63,6 +63,11 @@ class SparseIndex:
         at = max(bisect_right(self.offsets, offset) - 1, 0)
         return self.positions[at], self.offsets[at]
 
+    def after(self, offset: int) -> int:
+        """The position of the first entry behind `offset`, or where the log ends."""
+        at = bisect_right(self.offsets, offset)
+        return self.positions[at] if at < len(self.positions) else self.covered
+
     def floor_time(self, timestamp: int) -> tuple[int, int]:
         """The last entry (position, offset) with no batch before it that reaches `timestamp`."""
         at = max(bisect_left(self.stamps, timestamp) - 1, 0)

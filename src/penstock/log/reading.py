@@ -59,13 +59,13 @@ def read_until(log: Log, offset: int, bytes_max: int, limit: Point) -> tuple[mem
     return _read_from(log, segment, position, first, offset, bytes_max, limit)
 
 
-def begin_of(log: Log, offset: int) -> tuple[Segment, int]:
-    """About where a read from `offset` begins, found without reading."""
+def begin_of(log: Log, offset: int, limit: Point) -> tuple[Segment, int, int]:
+    """About where a read from `offset` begins, and what its first batch does not reach beyond; without reading."""
     known = log.boundaries.get(offset)
-    if known is not None:
-        return known.segment, known.position
+    if known is not None and known.position < limit.end_in(known.segment):
+        return known.segment, known.position, known.segment.index.after(offset)
     segment = log.segment_for(offset)
-    return segment, segment.index.floor(offset)[0]
+    return segment, segment.index.floor(offset)[0], segment.index.after(offset)
 
 
 def aborted_between(log: Log, offset: int, end: int) -> list[Aborted]:
@@ -92,11 +92,13 @@ def _read_from(
         if position >= end:
             break
         # Stopped at a batch that is larger than what was read, or damaged.
-        found = batch_at(Window(segment.file, end), position, end, expected, verify=True)
+        window = Window(segment.file, end, HEADER_SIZE)
+        found = batch_at(window, position, end, expected, verify=True)
         if isinstance(found, BatchHeader):
             if found.next_offset > offset:
                 log.remember(Point(found.next_offset, segment, position + found.size))
-                return memoryview(segment.file.read(position, found.size)), found.next_offset
+                data, begin = window.at(position, found.size)
+                return memoryview(data)[begin : begin + found.size], found.next_offset
             position, expected = position + found.size, found.next_offset
             continue
         position, expected = sure = _past_damage(log, segment, sure, end, offset)

@@ -40,11 +40,12 @@ class Damage(NamedTuple):
 
 
 class Window:
-    """Reads a file in large pieces."""
+    """Reads a file in large pieces, or in no larger ones than asked for."""
 
-    def __init__(self, file: File, end: int) -> None:
+    def __init__(self, file: File, end: int, piece: int = WINDOW_BYTES) -> None:
         self._file = file
         self._end = end
+        self._piece = piece
         self._start = 0
         self._data = b""
 
@@ -52,7 +53,7 @@ class Window:
         """A buffer and where in it `position` is; `length` bytes follow there unless the file ends before."""
         inside = position - self._start
         if inside < 0 or inside + length > len(self._data):
-            want = min(max(length, WINDOW_BYTES), self._end - position)
+            want = min(max(length, self._piece), self._end - position)
             self._data = self._file.read(position, want)
             self._start, inside = position, 0
         return self._data, inside

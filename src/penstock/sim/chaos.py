@@ -19,6 +19,8 @@ class Chaos:
     def strike(self) -> None:
         world, profile, chance = self._world, self._world.profile, self._world.chance
         self._disk_faults()
+        if chance.random() < profile.forget:
+            world.disk.forget(chance)
         if world.node is None:
             self._down_for -= 1
             if self._down_for <= 0:

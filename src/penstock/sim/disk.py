@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from penstock.log.layout import WITNESS
 from penstock.ports import Buffer
 from penstock.sim.inode import Folder, Inode, Mood
+from penstock.sim.pages import ColdRead, Pages
 
 ANY_CALL = "any"
 TAKES_SPACE = ("create", "write", "make_folder")
@@ -70,16 +71,24 @@ class FakeFile:
             raise
         if whole:
             inode.write(position, data[:whole])
+            self._disk.pages.bring(inode, position, whole)
+            self._disk.pages.used.add(inode)
         if taken < growth:
             self._disk.faults.raised += 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
 
     def read(self, position: int, length: int) -> bytes:
         self._disk.call("read", self._path)
+        pages = self._disk.pages
+        if cold := pages.bring(self.inode, position, length):
+            pages.cold_reads.append(ColdRead(self._path, cold))
         return bytes(self.inode.data[position : position + length])
 
     def is_at_hand(self, position: int, length: int) -> bool:
-        return self._disk.is_at_hand
+        try:
+            return self._disk.pages.are_at_hand(self._path, self.inode, position, length)
+        except FileNotFoundError:
+            return True  # whoever reads it will see
 
     def truncate(self, size: int) -> None:
         self._disk.call("truncate", self._path)
@@ -126,7 +135,7 @@ class FakeDisk:
         self.chance = chance
         self.root = Folder()
         self.faults = Faults()
-        self.is_at_hand = True
+        self.pages = Pages()
         self.failed: dict[Inode, str] = {}  # syncs that failed since the node started
         self.retried: list[str] = []  # files synced again after that
 
@@ -267,5 +276,21 @@ class FakeDisk:
     # What happens to machines.
 
     def cut_power(self, mood: Mood) -> None:
-        """Everything that was not synced is at the mercy of chance."""
+        """Everything that was not synced is at the mercy of chance, and nothing is in memory."""
         self.root.cut_power(self.chance, mood)
+        self.forget()
+
+    def forget(self, chance: Random | None = None) -> None:
+        """The memory is wanted for other things: all files leave it, or by chance some of some."""
+        for inode in _inodes(self.root):
+            if chance is None or chance.random() < 0.5:
+                self.pages.forget(inode, chance)
+
+
+def _inodes(folder: Folder) -> Iterator[Inode]:
+    for name in sorted(folder.names):
+        node = folder.names[name]
+        if isinstance(node, Inode):
+            yield node
+        else:
+            yield from _inodes(node)

@@ -19,6 +19,13 @@ from penstock.sim.group_checks import (
     positions_never_go_back,
 )
 from penstock.sim.image import Batches, raw_batch
+from penstock.sim.load_checks import (
+    loads_are_bounded,
+    nobody_gone_waits,
+    only_absent_is_loaded,
+    steps_do_not_wait_for_the_disk,
+    waits_for_the_disk,
+)
 from penstock.sim.transaction_checks import (
     commits_are_decided_first,
     positions_come_with_commits,
@@ -149,7 +156,11 @@ def bounded_memory(world: World) -> str | None:
     if held != node.room.held_bytes:
         return f"{node.room.held_bytes} bytes are counted as held, connections hold {held}"
     for connection in node.connections.values():
-        real = sum(slot.request_bytes for slot in connection.slots) + connection.unsent_bytes
+        for slot in connection.slots:
+            reply = slot.reply or b""
+            if slot.held_bytes < len(reply if isinstance(reply, bytes) else b"".join(reply)):
+                return f"connection {connection.number} holds a reply that is not counted"
+        real = sum(slot.held_bytes for slot in connection.slots) + connection.unsent_bytes
         if real != connection.held_bytes:
             return f"connection {connection.number} holds {real} bytes, counted are {connection.held_bytes}"
         if connection.backlog and not connection.is_paused:
@@ -167,13 +178,14 @@ def waiting_fetch_is_answered(world: World) -> str | None:
             continue
         asked = link.unanswered[0]
         request = asked.request
-        if not isinstance(request, FetchRequest) or node.connections[link.number].backlog:
+        connection = node.connections[link.number]
+        if not isinstance(request, FetchRequest) or connection.backlog or waits_for_the_disk(node, connection):
             continue
         if world.now_ms >= asked.waits_from_ms + request.max_wait_ms:
             return f"{link.client.name} waits since {asked.waits_from_ms} for {request.max_wait_ms} ms"
         # Where clients may hold little in all, a fetch is put off while they hold it.
         is_roomy = world.profile.config.inflight_bytes_max >= ROOMY_BYTES
-        if request.min_bytes <= 1 and is_roomy and (name := _visible_for(node, world, request)):
+        if is_roomy and (name := _visible_for(node, world, request)):
             return f"{link.client.name} waits, although {name} has records for it"
     return None
 
@@ -210,6 +222,10 @@ AFTER_STEP: dict[str, Check] = {
     "stable-end-is-sound": stable_end_is_sound,
     "positions-come-with-commits": positions_come_with_commits,
     "commits-are-decided-first": commits_are_decided_first,
+    "loads-are-bounded": loads_are_bounded,
+    "nobody-gone-waits": nobody_gone_waits,
+    "only-absent-is-loaded": only_absent_is_loaded,
+    "steps-do-not-wait-for-the-disk": steps_do_not_wait_for_the_disk,
 }
 
 
@@ -257,6 +273,8 @@ def _end(partition: Partition, request: FetchRequest) -> Point:
 
 
 def _visible_for(node: Node, world: World, request: FetchRequest) -> str | None:
+    """Where there are records enough for a fetch."""
+    found = 0
     for wanted in request.topics:
         topic = world.ledger.topic(wanted.topic, wanted.topic_id)
         for part in wanted.partitions:
@@ -265,6 +283,13 @@ def _visible_for(node: Node, world: World, request: FetchRequest) -> str | None:
             # What was removed while a transaction held the reader back is told when the wait is over.
             if partition is None or part.fetch_offset < partition.log.start_offset:
                 continue
-            if _end(partition, request).offset > part.fetch_offset:
-                return partition.name
+            end = _end(partition, request).offset
+            if end > part.fetch_offset:
+                batches = world.imager.written(partition.log.folder)
+                sizes = {base: stored.header.size for base, stored in batches.items() if base < end}
+                found += sum(
+                    size for base, size in sizes.items() if batches[base].header.next_offset > part.fetch_offset
+                )
+                if found >= request.min_bytes or request.min_bytes <= 1:
+                    return partition.name
     return None

@@ -14,16 +14,18 @@ from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
 from penstock.broker.groups.group import Group
 from penstock.broker.groups.table import GroupTable
 from penstock.broker.journal import Journal
+from penstock.broker.loads import Loads
 from penstock.broker.metalog import MetaLog
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
+from penstock.broker.room import Room
 from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
 from penstock.log.segment import Segment
-from penstock.sim import group_plants, transaction_plants
+from penstock.sim import group_plants, load_plants, transaction_plants
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +289,31 @@ PLANTS: dict[str, Plant] = {
             "positions-at-once", GroupCoordinator, "hold", transaction_plants.positions_at_once,
             ("positions-come-with-commits",),
         ),
+        Plant("loads-without-limit", Loads, "take", load_plants.loads_without_limit, ("loads-are-bounded",)),
+        Plant("gone-still-wait", Loads, "forget", load_plants.nothing_forgotten, ("nobody-gone-waits",)),
+        Plant(
+            "load-end-missed", node, "on_loaded", load_plants.end_missed,
+            ("waiting-fetch-is-answered", "calm-finishes"),
+        ),
+        Plant(
+            "wait-begins-anew", fetch, "_answer_or_wait", load_plants.waits_begin_anew,
+            ("waiting-fetch-is-answered",),
+        ),
+        Plant(
+            "as-before-the-load", fetch, "_plan", load_plants.as_before_the_load,
+            ("end-never-goes-back", "deleted-stays-deleted"),
+        ),
+        Plant(
+            "old-read-in-the-step", fetch, "_share", load_plants.read_in_the_step,
+            ("steps-do-not-wait-for-the-disk",),
+        ),
+        Plant(
+            "next-segment-in-the-step", fetch, "begin_of", load_plants.segments_end_unseen,
+            ("steps-do-not-wait-for-the-disk",),
+        ),
+        Plant("all-is-loaded", fetch, "_share", load_plants.all_is_loaded, ("only-absent-is-loaded",)),
+        Plant("held-back-uncounted", Room, "hold_back", load_plants.held_back_uncounted, ("bounded-memory",)),
+        Plant("cut-unseen", fetch, "Collected", load_plants.cut_unseen, ("waiting-fetch-is-answered",)),
         Plant(
             "last-change-lost", metalog, "read_values", _last_change_lost,
             ("catalog-equals-replay", "topics-survive"),

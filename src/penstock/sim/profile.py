@@ -18,6 +18,7 @@ class Profile:
     members: int
     newer_members: int
     transactors: int
+    rereaders: int
     cut_power: float
     kill: float
     stop: float
@@ -26,7 +27,9 @@ class Profile:
     failing_sync: float
     failing_call: float
     flip: float
+    forget: float
     sync_speed: float
+    load_speed: float
     config: BrokerConfig
 
 
@@ -49,6 +52,8 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         group_initial_delay_ms=chance.choice((0, 50, 200)),
         offsets_check_ms=chance.choice((200, 600_000)),
         fetch_bytes_max=chance.choice((1000, 10**6)),
+        fetch_bytes_step=chance.choice((1000, 10**6)),
+        loads_max=chance.choice((1, 2, 16)),
     )
     return Profile(
         steps=chance.randint(30, 120),
@@ -57,6 +62,7 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         members=chance.choice((0, 2, 3, 5)),
         newer_members=chance.choice((0, 0, 2, 4)),
         transactors=chance.choice((0, 1, 3)),
+        rereaders=chance.choice((0, 1, 3)),
         cut_power=0.0 if damage else sometimes(chance.choice((0.02, 0.08)), 0.7),
         kill=sometimes(0.03),
         stop=sometimes(0.02),
@@ -65,6 +71,8 @@ def make_profile(chance: Random, *, damage: bool = False) -> Profile:
         failing_sync=0.0 if damage else sometimes(0.03, 0.3),
         failing_call=0.0 if damage else sometimes(0.03, 0.2),
         flip=0.08 if damage else 0.0,
+        forget=sometimes(chance.choice((0.1, 0.5)), 0.8),
         sync_speed=chance.choice((0.1, 0.4, 0.9)),
+        load_speed=chance.choice((0.1, 0.4, 0.9)),
         config=config,
     )

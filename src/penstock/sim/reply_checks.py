@@ -79,9 +79,12 @@ def visible_is_durable(world: World, asked: Asked, response: Message) -> str | N
 def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | None:
     """The end of a log only grows, whatever happens to the node."""
     for account, end in ends(world, asked, response):
-        if end < account.end:
-            return f"{account.name}: the end was {account.end} and is {end} now"
-        account.end = end
+        # Of answers that leave together nobody can tell which was given first.
+        if account.told_at != world.steps:
+            account.told_at, account.end_before = world.steps, account.end
+        if end < account.end_before:
+            return f"{account.name}: the end was {account.end_before} and is {end} now"
+        account.end = max(account.end, end)
     return None
 
 

@@ -9,12 +9,14 @@ from dataclasses import replace
 from penstock.assure.checker import check
 from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
-from penstock.broker import journal, metalog, room
+from penstock.broker import fetch, journal, metalog, room
 from penstock.broker.transactions.changes import State
 from penstock.config import TOPIC_SETTINGS
+from penstock.log import index as log_index
 from penstock.sim.chaos import Chaos
 from penstock.sim.committed_reader import CommittedReader
 from penstock.sim.consumer import Consumer
+from penstock.sim.load_checks import READ_IN_STEP_MAX
 from penstock.sim.transaction_checks import torn
 from penstock.sim.world import BrokenError, World
 
@@ -27,6 +29,8 @@ SMALL = (
     (journal, "COMPACT_BYTES", 1500),
     (room, "LITTLE_BYTES", 500),
     (room, "REPLY_BYTES_UNHELD", 1500),
+    (fetch, "_SMALL_BYTES", READ_IN_STEP_MAX),
+    (log_index, "INTERVAL_BYTES", 300),
 )
 
 
@@ -84,16 +88,19 @@ def _is_finished(world: World) -> bool:
         and all(consumer.is_at_end for consumer in world.consumers)
         and all(member.is_settled for member in world.members)
         and all(transactor.is_done for transactor in world.transactors)
+        and all(rereader.is_done for rereader in world.rereaders)
         and not _open_transactions(world)
         and not (world.admin.link is not None and world.admin.link.in_flight)
         and not world.jobs
         and not world.ended
+        and not world.loader.under_way
     )
 
 
 def _unfinished(world: World) -> str:
     waiting = [p.name for p in world.producers if not p.is_done] + [c.name for c in world.consumers if not c.is_at_end]
     waiting += [member.name for member in world.members if not member.is_settled]
+    waiting += [r.name for r in world.rereaders if not r.is_done]
     waiting += [t.name for t in world.transactors if not t.is_done] + _open_transactions(world)
     stopped = world.node.stopped if world.node is not None else "down"
     return f"after {CALM_STEPS_MAX} calm steps {waiting or 'the admin or a sync'} still waits; stopped: {stopped}"

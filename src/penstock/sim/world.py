@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from penstock.broker.events import Close, Drained, Effect, Event, Note, Pause, Reply, Resume, Sync
+from penstock.broker.events import Close, Drained, Effect, Event, Load, Note, Pause, Reply, Resume, Sync
 from penstock.broker.node import Node
 from penstock.errors import StorageError
 from penstock.sim.admin import Admin
@@ -20,12 +20,14 @@ from penstock.sim.inode import Mood
 from penstock.sim.invariants import AFTER_STEP
 from penstock.sim.jobs import Job
 from penstock.sim.ledger import SimTopic
+from penstock.sim.loading import Loader
 from penstock.sim.member import Member
 from penstock.sim.network import Client, Link, WrongReplyError
 from penstock.sim.newer import NewerMember
 from penstock.sim.producer import Lane, Producer
 from penstock.sim.profile import Profile, make_profile
 from penstock.sim.reply_checks import ON_REPLY
+from penstock.sim.rereader import Rereader
 from penstock.sim.scene import Scene
 from penstock.sim.transactor import Transactor
 
@@ -58,6 +60,7 @@ class World:
         self.links: dict[int, Link] = {}
         self.jobs: list[Job] = []
         self.ended: list[Job] = []
+        self.loader = Loader(self.disk, self.chance)
         self.remembered: dict[object, Any] = {}
         self.sync_failed_ms: dict[str, int] = {}
         self.unopened: dict[str, None] = {}  # partitions that a failing disk kept from being opened
@@ -92,6 +95,7 @@ class World:
         ]
         if self.transactors:
             self.consumers.append(CommittedReader(self.scene, "committed"))
+        self.rereaders = [Rereader(self.scene, f"r{n}") for n in range(self.profile.rereaders)]
 
     @property
     def now_ms(self) -> int:
@@ -156,6 +160,7 @@ class World:
                 job.advance()
         self.jobs.clear()
         self.ended.clear()
+        self.loader.drop_all()
 
     def cut_power(self) -> None:
         mood = self.chance.choice((Mood.MIXED, Mood.MIXED, Mood.MIXED, Mood.NOTHING, Mood.EVERYTHING))
@@ -206,12 +211,13 @@ class World:
         )
         if self.node is None:
             return
-        clients: list[Admin | Producer | Consumer | Member | Transactor] = [
+        clients: list[Admin | Producer | Consumer | Member | Transactor | Rereader] = [
             self.admin,
             *self.producers,
             *self.consumers,
             *self.members,
             *self.transactors,
+            *self.rereaders,
         ]
         for client in clients:
             for _ in range(1 if calm else chance.choice((0, 1, 1, 3))):
@@ -224,6 +230,7 @@ class World:
                 sources.append(link.deliver(chance.randint(1, 6), self.now_ms, frames) + self._drained(link))
         self._sync_some(1.0 if calm else self.profile.sync_speed)
         sources += [[event] for event in self._synced(1.0 if calm else 0.6)]
+        sources += [[event] for event in self.loader.end_some(1.0 if calm else self.profile.load_speed)]
         self._step_node(self._shuffled(sources))
         for frame in frames:
             frame[:] = b"\xee" * len(frame)  # the runtime reads the next requests into the same memory
@@ -248,6 +255,7 @@ class World:
     def _step_node(self, events: list[Event]) -> None:
         if self.node is None:
             return
+        self.disk.pages.cold_reads.clear()
         try:
             effects = self.node.step(events, self.now_ms)
         except Exception as error:  # whatever escapes from a step would end the process
@@ -264,6 +272,8 @@ class World:
                     self._reply(effect)
                 case Sync():
                     self._begin_sync(effect)
+                case Load():
+                    self.loader.begin(effect)
                 case Pause(connection=number) | Resume(connection=number):
                     if number in self.links:
                         self.links[number].is_paused = isinstance(effect, Pause)
