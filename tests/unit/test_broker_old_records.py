@@ -128,6 +128,23 @@ def test_a_fetch_waits_for_all_before_it_on_its_connection() -> None:
     assert stage.resumes == [1]
 
 
+def test_who_is_answered_by_what_another_had_to_wait_with_goes_on_at_once() -> None:
+    """No event may follow for long: whatever can be taken up is taken up in the same step."""
+    stage = Stage()
+    stage.topic(partitions=2, penstock_durability="memory")
+    for client in (2, 3):
+        stage.connect(client)
+    stage.send(fetch_request(0, wait_ms=LONG_MS), 12, 2)
+    stage.send(fetch_request(0), 12, 2)
+    stage.send(fetch_request(0, partition=1, wait_ms=100), 12, 3)
+    stage.send(fetch_request(0, partition=1), 12, 3)
+    stage.send(produce_request(batch([b"late"])), 12, 3)
+    assert stage.pauses == [2, 3]
+    stage.wait(100)
+    assert [len(cut(records_of(answer))) for _, answer in stage.answers(2)] == [1, 1]
+    assert sorted(stage.resumes) == [2, 3]
+
+
 def test_an_answer_that_is_held_back_counts_as_held() -> None:
     """Who asks for much behind a fetch that waits cannot fill the memory."""
     stage = Stage(inflight_bytes_max_connection=70_000)

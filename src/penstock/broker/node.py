@@ -108,8 +108,7 @@ class Node:
                 self._on_gone_client(event.connection)  # type: ignore[union-attr]
         self._on_time(now_ms)
         self._settle(now_ms)
-        if self.room.paused:
-            self._resume_some(now_ms)
+        while self.room.paused and self._resume_some(now_ms):
             self._settle(now_ms)
         for connection, chunks in self._outbox.items():
             if chunks and not connection.is_closed:
@@ -326,17 +325,17 @@ class Node:
             self.counters.pauses += 1
             self._effects.append(Pause(connection.number))
 
-    def _resume_some(self, now_ms: int) -> None:
-        """Take up what paused clients had sent; read from them again when they have no backlog left."""
-        for connection in list(self.room.paused):
-            backlog = connection.backlog
-            while backlog and not connection.is_closed and self.room.may_take(connection, backlog[0]):
-                self._handle(connection, backlog.popleft(), now_ms)
-            if not backlog and self.room.is_left_for(connection):
+    def _resume_some(self, now_ms: int) -> bool:
+        """Take up what paused clients had sent; read again from who has no backlog left. False if none can go on."""
+        ready = [connection for connection in self.room.paused if self.room.may_go_on(connection)]
+        for connection in ready:
+            while connection.backlog and self.room.may_go_on(connection):
+                self._handle(connection, connection.backlog.popleft(), now_ms)
+            if not connection.backlog and self.room.may_go_on(connection):
                 connection.is_paused = False
                 del self.room.paused[connection]
-                if not connection.is_closed:
-                    self._effects.append(Resume(connection.number))
+                self._effects.append(Resume(connection.number))
+        return bool(ready)
 
     def close(self, connection: Connection, kind: str, reason: str) -> None:
         """Stop talking to a client; the reason goes to the log."""

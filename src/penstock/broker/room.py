@@ -62,6 +62,13 @@ class Room:
         """A fetch waits for all before it: it tells what there is by then, and nothing large is held back."""
         return self.is_left_for(connection) and not (connection.slots and frame[:2] == _FETCH)
 
+    def may_go_on(self, connection: Connection) -> bool:
+        """Whether nothing holds back a paused client any more."""
+        if connection.is_closed:
+            return False
+        backlog = connection.backlog
+        return self.may_take(connection, backlog[0]) if backlog else self.is_left_for(connection)
+
     @property
     def is_full(self) -> bool:
         """Whether clients hold all they may: until they take their replies, nothing large is sent."""

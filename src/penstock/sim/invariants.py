@@ -165,6 +165,8 @@ def bounded_memory(world: World) -> str | None:
             return f"connection {connection.number} holds {real} bytes, counted are {connection.held_bytes}"
         if connection.backlog and not connection.is_paused:
             return f"connection {connection.number} has a backlog and is still read from"
+        if connection.is_paused and node.room.may_go_on(connection):
+            return f"connection {connection.number} is paused, and nothing holds it back"
     return None
 
 

@@ -46,6 +46,7 @@ class Account:
     end: int = 0  # the highest end that a client was told of
     end_before: int = 0  # the same before this step
     told_at: int = -1  # the last step in which somebody was told
+    told_to: dict[int, int] = field(default_factory=dict)  # and what, by connection
     delete_below: int = 0  # the highest offset ever asked for in DeleteRecords
     deleted_below: int = 0  # the highest one that was granted
     damaged: dict[int, int] = field(default_factory=dict)  # base offset -> next offset, of batches with flipped bits

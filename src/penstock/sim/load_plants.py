@@ -92,6 +92,17 @@ def segments_end_unseen(_: Any) -> Any:
     return begin_at
 
 
+def resumed_once(sound: Any) -> Any:
+    """Who is held back by what was taken up last waits for the next step, if there is one."""
+
+    def resume_some(self: Node, now_ms: int) -> bool:
+        if sound(self, now_ms):
+            self._settle(now_ms)
+        return False
+
+    return resume_some
+
+
 def held_back_uncounted(_: Any) -> Any:
     return lambda self, slot, reply: None
 

@@ -31,6 +31,7 @@ from penstock.wire.messages.offset_fetch import (
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 PROTOCOL_TYPE, PROTOCOL = "sim", "chance"
+LONG_SESSION_MS = 30_000  # whoever is gone is missed for longer than the others wait for it
 _BY_ID = 10
 
 
@@ -54,7 +55,7 @@ class Member:
         self.stand = Stand.OUT
         self.member_id = ""
         self.generation = -1
-        self.session_ms = scene.chance.choice((500, 5_000))
+        self.session_ms = scene.chance.choice((500, 5_000, LONG_SESSION_MS))
         self.rebalance_ms = scene.chance.choice((500, 3_000))
         self._others: list[str] = []  # told to a leader
         self._positions: dict[Place, int | None] = {}
@@ -100,7 +101,9 @@ class Member:
     # Requests.
 
     def _join(self, link: Link) -> None:
-        version = self.scene.version(ApiKey.JOIN_GROUP, 5 if self.instance else 0)
+        # In version 0 the others wait for as long as its session may be silent.
+        oldest = 1 if self.session_ms == LONG_SESSION_MS else 0
+        version = self.scene.version(ApiKey.JOIN_GROUP, 5 if self.instance else oldest)
         request = JoinGroupRequest(self.group, self.session_ms, member_id=self.member_id, protocol_type=PROTOCOL_TYPE)
         request.protocols = [JoinGroupRequestProtocol(PROTOCOL, self.name.encode())]
         if version >= 1:

@@ -19,6 +19,7 @@ from penstock.broker.metalog import MetaLog
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
 from penstock.broker.room import Room
+from penstock.broker.transactions import ending
 from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery
@@ -276,8 +277,9 @@ PLANTS: dict[str, Plant] = {
         ),
         Plant(
             "markers-before-decision", Coordinator, "_decide", transaction_plants.markers_before_decision,
-            ("commits-are-decided-first", "transactions-are-whole"),
+            ("commits-are-decided-first",),
         ),
+        Plant("ends-differ", ending, "end_in", transaction_plants.ends_differ, ("transactions-are-whole",)),
         Plant("end-forgotten", Coordinator, "_on_alarm", transaction_plants.end_forgotten, ("calm-finishes",)),
         Plant("stable-end-too-far", Log, "settle", transaction_plants.stable_end_too_far, ("stable-end-is-sound",)),
         Plant(
@@ -312,6 +314,7 @@ PLANTS: dict[str, Plant] = {
             ("steps-do-not-wait-for-the-disk",),
         ),
         Plant("all-is-loaded", fetch, "_share", load_plants.all_is_loaded, ("only-absent-is-loaded",)),
+        Plant("resumed-once", Node, "_resume_some", load_plants.resumed_once, ("bounded-memory",)),
         Plant("held-back-uncounted", Room, "hold_back", load_plants.held_back_uncounted, ("bounded-memory",)),
         Plant("cut-unseen", fetch, "Collected", load_plants.cut_unseen, ("waiting-fetch-is-answered",)),
         Plant(

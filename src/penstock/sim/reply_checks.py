@@ -79,11 +79,13 @@ def visible_is_durable(world: World, asked: Asked, response: Message) -> str | N
 def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | None:
     """The end of a log only grows, whatever happens to the node."""
     for account, end in ends(world, asked, response):
-        # Of answers that leave together nobody can tell which was given first.
+        # Of answers that leave together on two connections nobody can tell which was given first.
         if account.told_at != world.steps:
-            account.told_at, account.end_before = world.steps, account.end
-        if end < account.end_before:
-            return f"{account.name}: the end was {account.end_before} and is {end} now"
+            account.told_at, account.end_before, account.told_to = world.steps, account.end, {}
+        before = account.told_to.get(world.answering, account.end_before)
+        if end < before:
+            return f"{account.name}: the end was {before} and is {end} now"
+        account.told_to[world.answering] = end
         account.end = max(account.end, end)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
+from penstock.broker.partition import Partition
 from penstock.broker.transactions.changes import Transaction
 from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
@@ -18,6 +19,15 @@ def markers_before_decision(_: Any) -> Any:
         self._finish(planned, reply, now_ms)
 
     return decide
+
+
+def ends_differ(sound: Any) -> Any:
+    """Of what is committed only the first partition of a topic hears; the others hear that it was aborted."""
+
+    def end_in(node: Any, partition: Partition, producer: int, epoch: int, is_commit: bool, *rest: Any) -> None:
+        sound(node, partition, producer, epoch, is_commit and partition.name.endswith("-0"), *rest)
+
+    return end_in
 
 
 def end_forgotten(_: Any) -> Any:

@@ -67,6 +67,7 @@ class World:
         self.steps = 0
         self.before_ms = 0
         self.starts = 0
+        self.answering = 0  # the connection whose answers are being judged
         self.trace: list[str] = []
         self._gone: list[Event] = []
         self._ended_groups: list[str] = []
@@ -299,6 +300,7 @@ class World:
         link = self.links.get(reply.connection)
         if link is None:
             return
+        self.answering = reply.connection
         link.owes_drained = link.owes_drained or reply.is_large
         try:
             answers = link.take(b"".join(reply.chunks))
