@@ -66,6 +66,19 @@ def test_a_batch_larger_than_asked_for_costs_no_more_than_itself() -> None:
     assert sum(cold for _, cold in disk.pages.cold_reads) <= len(found)
 
 
+def test_what_is_skipped_counts_as_read() -> None:
+    """A read begins at an entry of the index: what it skips there, it does not read more behind its end."""
+    disk = new_disk()
+    log = opened(disk)
+    put(log, *(batch([bytes(1000)]) for _ in range(4)))
+    size = log.visible.position // 4
+    log.boundaries.clear()
+    disk.forget()
+    (found,) = cut(read(log, 2, size + size // 2))
+    assert decode_header(found).base_offset == 2
+    assert sum(cold for _, cold in disk.pages.cold_reads) <= 3 * size
+
+
 def test_at_the_end_there_is_nothing() -> None:
     """Not an error: the next record has not come yet."""
     log = many()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -1
 _SMALL_BYTES = 64 * 1024
-_LOADS_EACH = 3  # what is still not in memory then is read all the same: only that tells why
+LOADS_EACH = 3  # what is still not in memory then is read all the same: only that tells why
 
 
 class Share(NamedTuple):
@@ -88,7 +88,7 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
 
 def _go_on(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
     plan = _plan(node, waiting.call, waiting.header.api_version, now_ms)
-    if plan.absent and waiting.loads < _LOADS_EACH:
+    if plan.absent and waiting.loads < LOADS_EACH:
         _load(node, waiting, plan.absent)
     else:
         _answer_or_wait(node, waiting, plan, now_ms)
@@ -110,7 +110,7 @@ def on_loaded(node: Node, job: int, now_ms: int) -> None:
 def _answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
     call = waiting.call
     found = _collect(node, call, plan)
-    if found.absent and waiting.loads < _LOADS_EACH:
+    if found.absent and waiting.loads < LOADS_EACH:
         _load(node, waiting, found.absent)
         return
     is_enough = found.size >= call.min_bytes or found.has_error or found.is_cut

@@ -41,7 +41,7 @@ from penstock.broker.timers import Timers
 from penstock.broker.transactions.coordinator import open_transactions
 from penstock.broker.transactions.found import agree_on
 from penstock.config import BrokerConfig
-from penstock.errors import ErrorCode, PeerError, invariant
+from penstock.errors import ErrorCode, PeerError, StorageError, invariant
 from penstock.log.scan import Damage
 from penstock.ports import Buffer, Disk
 from penstock.wire.apis import APIS, ApiKey
@@ -265,7 +265,8 @@ class Node:
 
     def _on_synced(self, event: Synced, now_ms: int) -> None:
         partition = self._syncs.end(event.job)
-        if partition is None:
+        if isinstance(partition, list):
+            self._syncs.on_witnessed(partition, event.error is None, now_ms)
             if event.error is not None:
                 self.counters.sync_failures += 1
                 self.note("error", "a durable point could not be synced", reason=event.error)
@@ -393,7 +394,7 @@ class Node:
         for partition in self._partitions:
             try:
                 partition.log.close()
-            except OSError as error:
+            except (OSError, StorageError) as error:
                 self.note("warning", "not closed cleanly", partition=partition.name, reason=str(error))
         effects, self._effects = self._effects, []
         return effects

@@ -9,7 +9,7 @@ from penstock.wire.apis import ApiKey
 
 REPLY_BYTES_UNHELD = 64 * 1024  # replies below this in all are not worth an event when they have left
 LITTLE_BYTES = 64 * 1024
-_FETCH = ApiKey.FETCH.to_bytes(2, "big")
+_FETCH = int(ApiKey.FETCH)
 
 
 class Room:
@@ -60,7 +60,10 @@ class Room:
 
     def may_take(self, connection: Connection, frame: memoryview) -> bool:
         """A fetch waits for all before it: it tells what there is by then, and nothing large is held back."""
-        return self.is_left_for(connection) and not (connection.slots and frame[:2] == _FETCH)
+        if len(frame) > 1 and frame[1] == _FETCH and frame[0] == 0 and connection.slots:
+            return False
+        held = connection.held_bytes  # as in is_left_for, without a call: every request of a busy client comes by here
+        return held <= self._little or (held <= self._most_each and self.held_bytes <= self._most)
 
     def may_go_on(self, connection: Connection) -> bool:
         """Whether nothing holds back a paused client any more."""

@@ -8,11 +8,11 @@ from penstock.ports import File
 
 
 class Syncs:
-    """Numbers the Sync effects of a node and remembers which partition each is for; None: durable points."""
+    """Numbers the Sync effects of a node and remembers which partition each is for; several: durable points."""
 
     def __init__(self, checkpoint_ms: int) -> None:
         self._checkpoint_ms = checkpoint_ms
-        self._jobs: dict[int, Partition | None] = {}
+        self._jobs: dict[int, Partition | list[Partition]] = {}
         self._next_job = 0
         self._unwitnessed: dict[Partition, None] = {}
         self.checkpoint_at_ms: int | None = None
@@ -24,12 +24,12 @@ class Syncs:
     def start(self, partition: Partition) -> Sync:
         return self._number(partition, *partition.log.begin_sync())
 
-    def _number(self, partition: Partition | None, files: list[File], folders: list[str]) -> Sync:
+    def _number(self, target: Partition | list[Partition], files: list[File], folders: list[str]) -> Sync:
         self._next_job += 1
-        self._jobs[self._next_job] = partition
+        self._jobs[self._next_job] = target
         return Sync(self._next_job, files, folders)
 
-    def end(self, job: int) -> Partition | None:
+    def end(self, job: int) -> Partition | list[Partition]:
         return self._jobs.pop(job)
 
     def forget(self, partition: Partition, effects: list[Effect]) -> None:
@@ -49,10 +49,18 @@ class Syncs:
         """Make the durable points durable; sync memory topics in passing."""
         self.checkpoint_at_ms = None
         partitions, self._unwitnessed = self._unwitnessed, {}
-        found, files = [], []
+        found, files, witnessed = [], [], []
         for partition in partitions:
             if partition.log.needs_sync:
                 found.append(self.start(partition))
-            if (file := partition.log.take_witness_sync()) is not None:
+            if (file := partition.log.begin_witness_sync()) is not None:
                 files.append(file)
-        return [*found, self._number(None, files, [])] if files else found
+                witnessed.append(partition)
+        return [*found, self._number(witnessed, files, [])] if files else found
+
+    def on_witnessed(self, partitions: list[Partition], is_durable: bool, now_ms: int) -> None:
+        """A sync of durable points has ended; those that moved meanwhile, and had to wait for it, are next."""
+        for partition in partitions:
+            partition.log.end_witness_sync(is_durable)
+            if partition.log.witness_dirty and partition.log.stopped is None:
+                self.unwitness(partition, now_ms)

@@ -14,7 +14,7 @@ from penstock.log.producers import ProducerTable, encode_snapshot
 from penstock.log.saving import save_file
 from penstock.log.segment import Segment
 from penstock.log.transactions import Transactions
-from penstock.log.witness import FILE_SIZE, Witness, write_witness
+from penstock.log.witness import FILE_SIZE, SLOTS, Witness, next_generation, write_witness
 from penstock.ports import Disk, File
 from penstock.records.batch import assign_offset, encode_filler
 
@@ -58,6 +58,9 @@ class Log:
         self.witness_dirty = False
         self._witness = Witness(0, 0, 0, 0, 0)
         self._witness_file: File | None = None
+        self._witness_safe: int | None = None  # durable for certain; None: the last one is with the first group
+        self._witness_tried: int | None = None  # the last one of which a sync began: durable perhaps
+        self._is_witness_syncing = False
         self._proven_segment = -1  # where a witness points that is durable for certain
         self._dirty: list[File] = []
         self._syncing: Point | None = None
@@ -100,7 +103,8 @@ class Log:
             if self.stopped is not None:
                 raise StorageError(self.stopped)
             if self.config.in_memory and self.next_offset > self._witness.reserved:
-                self._reserve()
+                # Offsets below the reserve may be in use: promised durably before any of them is.
+                self._prove_witness(self.next_offset + self.limits.memory_reserve)
             active.write(self._staged, self.staged_bytes, is_synced=not self.config.in_memory)
         except OSError as error:
             self._take_back(f"writing {active.path} failed: {error}")
@@ -265,16 +269,13 @@ class Log:
 
     def prove_start(self) -> None:
         """Make it durable that nothing was ever written: a tail torn by the first group must not pass for damage."""
-        self._write_witness(self._witness.reserved)
-        self._sync_now(self.witness_file, folder=True)
-        self.witness_dirty = self.folder_dirty = False
+        self.folder_dirty = True
+        self._prove_witness(self._witness.reserved)
 
     def _move_witness_on(self) -> None:
         """A witness that points into a removed segment proves nothing: make a newer one durable first."""
         if self._proven_segment < self.segments[1].base_offset:
-            self._write_witness(self._witness.reserved)
-            self._sync_now(self.witness_file, folder=self.folder_dirty)
-            self.witness_dirty = False
+            self._prove_witness(self._witness.reserved)
             self._proven_segment = self._witness.segment
 
     def _sync_now(self, *files: File, folder: bool) -> None:
@@ -313,41 +314,60 @@ class Log:
         self.next_offset = point.offset
         self.written = self.durable = point
         self._show(point)
+        is_told = witness is not None and (witness.offset, witness.segment) == (point.offset, point.segment.base_offset)
+        if witness_file is not None:
+            # Pages whose sync failed before the restart count as clean; those written again do not.
+            witness_file.write(0, (witness_file.read(0, FILE_SIZE).ljust(FILE_SIZE, b"\0"),))
+        if not is_told:
+            self._settle_witness()
         # What recovery found can be seen from now on and must not pass for a torn tail after the next kill. Durable
         # with the first group, also what a killed broker left in memory only: without a witness a torn tail looks like
         # damage, and with one from before a gap that recovery left, what stands behind the gap like a torn tail.
         with suppress(OSError):
-            if witness is None or (witness.offset, witness.segment) != (point.offset, point.segment.base_offset):
+            if not is_told:
                 self._write_witness(self._witness.reserved)
             self._dirty.append(self.witness_file)
             self.witness_dirty = False
+            self._witness_safe = None
 
     def _write_witness(self, reserved: int) -> None:
         durable = self.durable
-        # A new generation goes to the other slot, so one that may be durable is never written over by one that is not.
-        generation = self._witness.generation + (not self.witness_dirty)
+        generation = self._witness.generation
+        if not self.witness_dirty:
+            # Until a sync of another has ended well, the one that is durable is not written over.
+            safe = self._witness_safe = generation if self._witness_safe is None else self._witness_safe
+            generation = next_generation(generation, safe, self._witness_tried or safe)
         witness = Witness(generation, durable.offset, durable.segment.base_offset, durable.position, reserved)
         write_witness(self.witness_file, witness)
         self._witness = witness
         self.witness_dirty = True
 
-    def take_witness_sync(self) -> File | None:
+    def begin_witness_sync(self) -> File | None:
         """The witness file if it should be synced by now."""
-        if not self.witness_dirty:
+        if not self.witness_dirty or self._is_witness_syncing:
             return None
-        self.witness_dirty = False
+        self.witness_dirty, self._is_witness_syncing = False, True
+        self._witness_tried = self._witness.generation
         return self._witness_file
 
-    def _reserve(self) -> None:
-        """Promise durably that offsets below the reserve may be in use, before any of them is."""
-        before = self._witness
-        try:
-            self._write_witness(self.next_offset + self.limits.memory_reserve)
-        except OSError:
-            self._witness = before
-            raise
+    def end_witness_sync(self, is_durable: bool) -> None:
+        """That sync has ended, well or not."""
+        if is_durable:
+            self._witness_safe = max(self._witness_safe or 0, self._witness_tried or 0)
+        self._is_witness_syncing = False
+
+    def _settle_witness(self) -> None:
+        """Which of those that recovery found is durable is not known: before one is written over, all must be."""
+        if self._witness_safe is None and self._witness.generation >= SLOTS:
+            self._sync_now(self.witness_file, folder=False)
+
+    def _prove_witness(self, reserved: int) -> None:
+        """Make the durable point durable at once."""
+        self._settle_witness()
+        self._write_witness(reserved)
         self._sync_now(self.witness_file, folder=self.folder_dirty)
         self.witness_dirty = self.folder_dirty = False
+        self._witness_safe = self._witness.generation
 
     def fill_reserved(self, now_ms: int) -> bool:
         """After an unclean stop of what was a memory topic: skip every offset that may have been given out."""
@@ -368,8 +388,7 @@ class Log:
         """Leave everything so that the next start has nothing to scan; the node has synced before."""
         if self.stopped is None:
             self.save_checkpoint()
-            self._write_witness(self.next_offset if self.config.in_memory else 0)
-            self.witness_file.sync()
+            self._prove_witness(self.next_offset if self.config.in_memory else 0)
             if self.active.is_ahead:
                 self.active.trim()
         self._close_files()

@@ -82,8 +82,11 @@ def _read_from(
 ) -> tuple[memoryview, int]:
     end = limit.end_in(segment)
     sure = position, expected
+    begun = position
     while position < end:
-        data = segment.file.read(position, min(max(bytes_max, HEADER_SIZE), end - position))
+        # Not beyond the stretch that was asked for, however much of it is skipped: the rest may not be in memory.
+        wanted = max(bytes_max - (position - begun), HEADER_SIZE)
+        data = segment.file.read(position, min(wanted, end - position))
         begin, stop, following = _whole_batches(data, expected, offset, bytes_max)
         if begin < stop:
             log.remember(Point(following, segment, position + stop))

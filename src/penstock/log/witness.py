@@ -15,8 +15,11 @@ from penstock.ports import File
 
 _SLOT = Struct(">qqqqq")
 _CRC = Struct(">I")
-SLOT_POSITIONS = (0, 512)  # in different sectors: a torn write spoils one of them only
-FILE_SIZE = 1024
+SLOT_SIZE = _SLOT.size + _CRC.size
+# In different sectors: a torn write spoils one of them only. One is durable, one may be on its way, one is written to.
+SLOT_POSITIONS = (0, 512, 1024)
+SLOTS = len(SLOT_POSITIONS)
+FILE_SIZE = 1536
 
 
 class Witness(NamedTuple):
@@ -35,18 +38,26 @@ def encode_witness(witness: Witness) -> bytes:
 
 
 def decode_witness(data: bytes) -> Witness | None:
-    """The newer of the two slots that is whole, or None."""
-    found = None
-    for at in SLOT_POSITIONS:
-        body = data[at : at + _SLOT.size]
-        tail = data[at + _SLOT.size : at + _SLOT.size + _CRC.size]
-        if len(tail) < _CRC.size or _CRC.unpack(tail)[0] != crc32c(body):
-            continue
-        slot = Witness._make(_SLOT.unpack(body))
-        if found is None or slot.generation > found.generation:
-            found = slot
-    return found
+    """The newest of the slots that are whole, or None."""
+    found = [slot for at in SLOT_POSITIONS if (slot := decode_slot(data[at : at + SLOT_SIZE])) is not None]
+    return max(found, key=lambda slot: slot.generation, default=None)
+
+
+def decode_slot(data: bytes) -> Witness | None:
+    """What one slot says, or None if it is not whole."""
+    body, tail = data[: _SLOT.size], data[_SLOT.size :]
+    if len(tail) < _CRC.size or _CRC.unpack(tail)[0] != crc32c(body):
+        return None
+    return Witness._make(_SLOT.unpack(body))
+
+
+def next_generation(last: int, *kept: int) -> int:
+    """The generation to write after `last`: the first whose slot is that of none in `kept`."""
+    slots = [generation % SLOTS for generation in kept]
+    while last % SLOTS in slots:
+        last += 1
+    return last
 
 
 def write_witness(file: File, witness: Witness) -> None:
-    file.write(SLOT_POSITIONS[witness.generation % 2], (encode_witness(witness),))
+    file.write(SLOT_POSITIONS[witness.generation % SLOTS], (encode_witness(witness),))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from penstock.log.layout import LOG, WITNESS
-from penstock.log.witness import Witness, decode_witness
+from penstock.log.witness import SLOT_POSITIONS, SLOT_SIZE, Witness, decode_slot, decode_witness
 from penstock.records.batch import HEADER, HEADER_SIZE, MAGIC, BatchHeader, crc_matches, decode_header
 from penstock.sim.disk import FakeDisk
 from penstock.sim.inode import Folder, Inode
@@ -86,6 +86,16 @@ class Imager:
         """The witness as a restart without a power cut would find it."""
         node = self._disk.folder(path).names.get(WITNESS) if self._disk.exists(path) else None
         return decode_witness(bytes(node.data)) if isinstance(node, Inode) else None
+
+    def has_certain_witness(self, path: str) -> bool:
+        """Whether a power cut at this moment leaves a witness, whatever it does."""
+        folder = self._disk.durable_folder(path)
+        node = folder.durable_names.get(WITNESS) if folder is not None else None
+        if not isinstance(node, Inode):
+            return False
+        durable = bytes(node.durable)
+        slots = [at for at in SLOT_POSITIONS if decode_slot(durable[at : at + SLOT_SIZE]) is not None]
+        return any(node.is_certain(at, SLOT_SIZE) for at in slots)
 
 
 def _joined(folder: Folder, logs: list[tuple[str, Inode]], parts: list[Batches], before: Image | None) -> Image:

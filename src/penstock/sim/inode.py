@@ -64,6 +64,19 @@ class Inode:
                 _apply(content, edit.position, edit.data)
         return content
 
+    def is_certain(self, position: int, length: int) -> bool:
+        """Whether a power cut at this moment leaves this stretch as it is on the disk, whatever it does."""
+        durable, end = self.durable, position + length
+        for edit in reversed(self._edits):
+            if edit.data is None:
+                continue
+            begin, stop = max(position, edit.position), min(end, edit.position + len(edit.data))
+            if edit.fate is Fate.DURABLE and (begin, stop) == (position, end):
+                return True  # whatever was before
+            if begin < stop and edit.data[begin - edit.position : stop - edit.position] != durable[begin:stop]:
+                return False
+        return True
+
     def write(self, position: int, data: bytes) -> None:
         self._edit(position, data)
 

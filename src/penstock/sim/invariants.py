@@ -84,6 +84,18 @@ def witness_is_sound(world: World) -> str | None:
     return None
 
 
+def witness_remains(world: World) -> str | None:
+    """Where a durable point was durable once, a power cut at any moment leaves one."""
+    folders = {a.folder for a in world.ledger.accounts.values() if not a.topic.is_going}
+    had: dict[str, None] = world.remembered.setdefault("witnessed", {})
+    for folder in [*sorted(folders), META_FOLDER, GROUPS_FOLDER, TRANSACTIONS_FOLDER]:
+        if world.imager.has_certain_witness(folder):
+            had[folder] = None
+        elif folder in had:
+            return f"{folder}: a power cut could leave no witness"
+    return None
+
+
 def failed_sync_is_final(world: World) -> str | None:
     """A file whose sync failed is never synced again by the same process."""
     if world.disk.retried:
@@ -209,6 +221,7 @@ AFTER_STEP: dict[str, Check] = {
     "acked-is-durable": acked_is_durable,
     "producer-repeat-stored-once": producer_repeat_stored_once,
     "witness-is-sound": witness_is_sound,
+    "witness-remains": witness_remains,
     "failed-sync-is-final": failed_sync_is_final,
     "catalog-equals-replay": catalog_equals_replay,
     "producers-equal-replay": producers_equal_replay,

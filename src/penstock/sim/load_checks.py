@@ -58,8 +58,8 @@ def steps_do_not_wait_for_the_disk(world: World) -> str | None:
     looked_up = node.counters.requests[ApiKey.LIST_OFFSETS]
     were_open, had_looked_up = world.remembered.get("before-step", ({}, 0))
     world.remembered["before-step"] = dict(node.store.open), looked_up
-    if looked_up != had_looked_up:
-        return None  # a look for a time reads as well
+    if looked_up != had_looked_up or world.loader.is_last_over:
+        return None  # a look for a time reads as well, and so does who has asked for it in vain
     for key, partition in node.store.open.items():
         account = world.ledger.accounts.get(key)
         if were_open.get(key) is not partition or account is None or account.damaged:

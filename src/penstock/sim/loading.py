@@ -18,9 +18,13 @@ class Loader:
         self.begun = 0
         self.needless: list[str] = []  # asked for although it was in memory
         self.missed: dict[str, None] = {}  # what the disk did not give for those that have just ended
+        self._last: set[int] = set()
+        self.is_last_over = False  # whoever gave up asking for it reads now, whatever is in memory
 
-    def begin(self, load: Load) -> None:
+    def begin(self, load: Load, *, is_last: bool) -> None:
         self.begun += 1
+        if is_last:
+            self._last.add(load.job)
         self.under_way[load.job] = load
         told = self._disk.pages.told_absent
         wanted = [(part.file.path, part.position, part.length) for part in load.parts]
@@ -31,6 +35,8 @@ class Loader:
         self.missed = {}
         ending = [job for job in self.under_way if self._chance.random() < rate]
         self._chance.shuffle(ending)
+        self.is_last_over = not self._last.isdisjoint(ending)
+        self._last.difference_update(ending)
         for job in ending:
             for part in self.under_way.pop(job).parts:
                 path = part.file.path
@@ -46,5 +52,6 @@ class Loader:
     def drop_all(self) -> None:
         """The process is gone, and with it whoever waited."""
         self.under_way.clear()
+        self._last.clear()
         self.needless.clear()
         self._disk.pages.told_absent.clear()

@@ -22,7 +22,7 @@ from penstock.broker.room import Room
 from penstock.broker.transactions import ending
 from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
-from penstock.log import producers, reading, recovery
+from penstock.log import log, producers, reading, recovery
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
 from penstock.log.segment import Segment
@@ -70,7 +70,7 @@ def _no_folder_sync(sound: Any) -> Any:
 def _sync_retried(sound: Any) -> Any:
     def on_synced(self: Node, event: Synced, now_ms: int) -> None:
         partition = self._syncs._jobs.get(event.job)
-        if event.error is None or partition is None or not partition.log.is_syncing:
+        if event.error is None or not isinstance(partition, Partition) or not partition.log.is_syncing:
             sound(self, event, now_ms)
             return
         log = partition.log
@@ -122,6 +122,11 @@ def _witness_too_far(sound: Any) -> Any:
             self.durable = durable
 
     return write_witness
+
+
+def _other_slot(last: int, *kept: int) -> int:
+    """Whether a sync of it has ended well is not asked."""
+    return last + 1
 
 
 def _metadata_before_durable(sound: Any) -> Any:
@@ -238,6 +243,7 @@ PLANTS: dict[str, Plant] = {
             ("visible-is-durable", "end-never-goes-back"),
         ),
         Plant("witness-too-far", Log, "_write_witness", _witness_too_far, ("witness-is-sound",)),
+        Plant("witness-written-over", log, "next_generation", lambda _: _other_slot, ("witness-remains",)),
         Plant("metadata-before-durable", MetaLog, "_append", _metadata_before_durable, ("catalog-equals-replay",)),
         Plant("torn-tail-kept", recovery, "_cut", _torn_tail_kept, ("no-false-damage",)),
         Plant("zeros-left-behind", Segment, "trim", _zeros_left_behind, ("no-false-damage",)),

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from penstock.broker.events import Close, Drained, Effect, Event, Load, Note, Pause, Reply, Resume, Sync
+from penstock.broker.fetch import LOADS_EACH
 from penstock.broker.node import Node
 from penstock.errors import StorageError
 from penstock.sim.admin import Admin
@@ -273,8 +274,9 @@ class World:
                     self._reply(effect)
                 case Sync():
                     self._begin_sync(effect)
-                case Load():
-                    self.loader.begin(effect)
+                case Load() if self.node is not None:
+                    tries = self.node.loads.under_way[effect.job].loads
+                    self.loader.begin(effect, is_last=tries >= LOADS_EACH)
                 case Pause(connection=number) | Resume(connection=number):
                     if number in self.links:
                         self.links[number].is_paused = isinstance(effect, Pause)
