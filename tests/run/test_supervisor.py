@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from penstock import App
 from penstock.drills.app_process import AppProcess, descendants
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.topic_reading import read_topic
+from penstock.guarantee import Queue
+from penstock.plan import plan_app
+from penstock.runtime.supervisor import have_run
 
 DEADLINE_S = 60.0
 FAULTY = """
@@ -205,3 +209,19 @@ def test_an_app_whose_query_cannot_run_accepts_nothing(tmp_path: Path) -> None:
     assert not any(accepted)
     assert "query forgets: must return a DataFrame, not NoneType" in app.said
     assert "checked: " not in app.said
+
+
+def test_doors_wait_for_spark_only_where_a_query_never_ran(tmp_path: Path) -> None:
+    """After a crash or an update the doors are open as soon as the queue is."""
+    app = App("shop")
+    app.topic("clicks", schema="id STRING", identity="id")
+    app.sql("one", "SELECT id, _event FROM STREAM(clicks)", writes="a")
+    app.sql("two", "SELECT id, _event FROM STREAM(clicks)", writes="b")
+    plan = plan_app(app, Queue())
+    begun = []
+    for name in ("one", "two"):
+        offsets = tmp_path / "analyze" / "checkpoints" / name / "offsets"
+        offsets.mkdir(parents=True)
+        (offsets / "0").touch()
+        begun.append(have_run(plan, tmp_path))
+    assert begun == [False, True]

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from penstock.analyze.checkpoints import Checkpoint
 from penstock.app import App
 from penstock.client.topics import look_at_queue, provide_topics, wanted_topics
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
@@ -126,6 +127,11 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
         os.close(lock)
 
 
+def have_run(plan: Plan, data: Path) -> bool:
+    """Whether every query of the app has had a batch on this data: then Spark has found before that it can run."""
+    return all(Checkpoint(data / "analyze" / "checkpoints", name).is_begun for name in plan.queries)
+
+
 class _Supervisor:
     """The life of one run."""
 
@@ -142,6 +148,8 @@ class _Supervisor:
         python = [sys.executable, "-m"]
         spec = str(data / "run" / "spec.json")
         analyze = Child("analyze", [*python, "penstock.analyze", spec], logs, say)
+        if have_run(plan, data):
+            analyze.is_checked.set()  # an event of a restart is worth more than a refusal that hardly comes
         edge = [*python, "penstock.runtime.edge", spec]
         if plan.queries:
             edge.append(CHECKED_FIRST)
