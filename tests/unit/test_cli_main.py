@@ -107,6 +107,7 @@ def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         ["consume", "t", "--show", "key", "--json"],
         ["completion", "csh"],
         ["config", "explain", "listn"],
+        ["config", "explain", "nosuch"],
         ["broker", "--listen", "0.0.0.0:0"],
         ["broker", "--listen", "nonsense"],
         ["doctor", "--data", "not-there"],
@@ -118,6 +119,45 @@ def test_wrong_use_is_status_2_in_plain_words(wrong: list[str], capsys: pytest.C
     said = capsys.readouterr()
     assert "Traceback" not in said.err + said.out
     assert (said.err + said.out).strip()
+
+
+NAMED = [
+    ["topics", "create"],
+    ["topics", "describe"],
+    ["topics", "alter", "--partitions", "2"],
+    ["topics", "delete", "--yes"],
+    ["produce"],
+    ["consume"],
+    ["consume", "t", "--until-end", "--group"],
+    ["groups", "describe"],
+    ["groups", "reset", "--to", "latest"],
+    ["groups", "reset", "g", "--to", "latest", "--topic"],
+    ["groups", "delete", "--yes"],
+    ["transactions", "open"],
+    ["transactions", "describe"],
+    ["transactions", "abort"],
+    ["transactions", "abort", "--topic"],
+    ["tap"],
+]
+
+
+@pytest.mark.parametrize("command", NAMED, ids=" ".join)
+def test_a_name_that_no_broker_could_take_is_refused_at_once(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Empty, or longer than Kafka's requests can carry: no broker is asked."""
+    assert main([*command, ""]) == 2
+    assert "cannot be empty: 'penstock " in capsys.readouterr().err
+    assert main([*command, "é" * 20_000]) == 2
+    said = capsys.readouterr().err
+    assert "at most 32767 bytes, and this one 40000" in said
+    assert len(said) < 500
+
+
+def test_an_unknown_setting_that_resembles_none_has_a_way_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list of all of them."""
+    assert main(["config", "explain", "nosuch"]) == 2
+    assert "'penstock config explain' alone tells all of them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

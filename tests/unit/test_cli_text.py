@@ -14,6 +14,8 @@ from penstock.cli.output import count, print_table
 from penstock.cli.produce import given_records
 from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
 from penstock.cli.starting import parse_from
+from penstock.cli.transactions import ended_text
+from penstock.client.transactions import Ending
 
 RECORD = Shown("t", 1, 42, 1_700_000_000_123, b"k", b"v", [("h", b"1"), ("h", None)])
 
@@ -97,3 +99,22 @@ def test_columns_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> N
     print_table(("NAME", "N"), [("long name", 1), ("x", 100)])
     assert capsys.readouterr().out == "NAME         N\nlong name    1\nx          100\n"
     assert (count(1, "place"), count(0, "place")) == ("1 place", "0 places")
+
+
+@pytest.mark.parametrize(
+    ("state", "ending", "words"),
+    [
+        ("Ongoing", Ending.ABORT, "aborted payer"),
+        ("Empty", Ending.ABORT, "aborted payer"),
+        ("Ongoing", Ending.COMMIT, "payer was committed, not aborted"),
+        ("PrepareCommit", Ending.COMMIT, "payer was committed, not aborted"),
+        ("PrepareCommit", Ending.NONE, "payer has ended by itself (PrepareCommit)"),
+        ("Ongoing", Ending.NONE, "payer had ended before it could be aborted"),
+        ("Empty", Ending.NONE, "payer had nothing open (Empty)"),
+    ],
+)
+def test_an_abort_is_claimed_only_if_it_was_seen(state: str, ending: Ending, words: str) -> None:
+    """Otherwise it says how the transaction ended, and that its owner is fenced."""
+    told = ended_text("payer", state, ending)
+    assert told.startswith(words)
+    assert ending is Ending.ABORT or "fenced" in told

@@ -117,7 +117,8 @@ def explain(name: str | None, as_json: bool) -> None:
     if name is not None:
         wanted = name.removeprefix("broker.")
         if wanted not in known:
-            raise ConfigError(f"there is no setting {name}{hint(wanted, known)}")
+            near = hint(wanted, known) or ": 'penstock config explain' alone tells all of them"
+            raise ConfigError(f"there is no setting {name}{near}")
         known = {wanted: known[wanted]}
     if as_json:
         print_json(list(known.values()))

@@ -12,6 +12,7 @@ import click
 
 from penstock.cli.client import broker_option, reach, reason
 from penstock.cli.damage import DAMAGED, next_readable
+from penstock.cli.names import GROUP, TOPIC
 from penstock.cli.output import json_option, print_json
 from penstock.cli.records_text import SHOWN, Shown, as_json, as_line, shown_of
 from penstock.cli.sharing import Sharer
@@ -25,7 +26,7 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
 
 
 @click.command("consume")
-@click.argument("topic")
+@click.argument("topic", type=TOPIC)
 @click.option(
     "--from",
     "begin",
@@ -38,6 +39,7 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Read this partition only.")
 @click.option(
     "--group",
+    type=GROUP,
     metavar="NAME",
     help="Share the records with the other members of this group, and go on where it was; then --from says where a "
     "group without a position begins: beginning or end.",

@@ -7,14 +7,15 @@ from typing import Any
 import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
-from penstock.cli.output import count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.cli.names import GROUP, TOPIC
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
 from penstock.cli.standing import describe_group, group_answer, no_group, positions, standings
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
 _SAME = {"earliest": BEGINNING, "latest": END}
 _COLUMNS = ("topic", "partition", "committed", "end", "lag", "member")
-names_argument = click.argument("names", nargs=-1, required=True, metavar="GROUP...")
+names_argument = click.argument("names", type=GROUP, nargs=-1, required=True, metavar="GROUP...")
 
 
 @click.group("groups")
@@ -74,12 +75,14 @@ def _described(client: Any, name: str) -> dict[str, Any]:
 
 
 @command.command("reset")
-@click.argument("group")
+@click.argument("group", type=GROUP)
 @click.option(
     "--to", "where", required=True, metavar="WHERE",
     help="earliest, latest, an offset (-5: the last five), or a time (ISO 8601).",
 )  # fmt: skip
-@click.option("--topic", metavar="NAME", help="In this topic only; default: all that the group has positions in.")
+@click.option(
+    "--topic", type=TOPIC, metavar="NAME", help="In this topic only; default: all that the group has positions in."
+)
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic only.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @broker_option
@@ -136,7 +139,7 @@ def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
     """Forget groups with their positions; they must have no members."""
     client = admin(broker)
     if not yes:
-        click.confirm(f"Forget the positions of {', '.join(names)}?", abort=True, err=True)
+        ask(f"Forget the positions of {', '.join(names)}?")
     for name, future in client.delete_consumer_groups(list(names)).items():
         group_answer(future, name)
     click.echo(f"deleted {count(len(names), 'group')}")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+
+from penstock.errors import PenstockError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -56,6 +59,19 @@ def print_each(described: Sequence[dict[str, Any]], as_json: bool, show: Callabl
         if number:
             click.echo()
         show(one)
+
+
+def ask(question: str) -> None:
+    """Go on only if the answer is yes; where nobody can answer, say how to go on."""
+    try:
+        is_sure = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise PenstockError("nothing is done, for nobody answered: --yes goes on without asking") from None
+    if not is_sure:
+        raise click.Abort
 
 
 def count(number: int, noun: str) -> str:

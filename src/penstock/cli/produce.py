@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from penstock.cli.client import broker_option, reach, reason, setting_pairs
+from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.target import Target, look_up
 from penstock.errors import PenstockError
@@ -59,7 +60,7 @@ class Tally:
 
 
 @click.command("produce")
-@click.argument("topic")
+@click.argument("topic", type=TOPIC)
 @click.option("--value", "values", multiple=True, metavar="TEXT", help="A record, instead of lines; repeat for more.")
 @click.option("--key", metavar="TEXT", help="The key of every record.")
 @click.option("--key-separator", metavar="TEXT", help="What stands between key and value in each line.")

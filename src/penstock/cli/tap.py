@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, no_topic, reach, reason
+from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.records_text import Shown, as_json, shown_of
 from penstock.cli.starting import END, parse_from, ranges
@@ -31,7 +32,7 @@ _OWN = "penstock."
 
 
 @click.command("tap")
-@click.argument("topics", metavar="TOPIC|PATTERN")
+@click.argument("topics", type=TOPIC, metavar="TOPIC|PATTERN")
 @click.option("--from", "begin", default=END, show_default=True, metavar="WHERE",
               help="end, beginning, an offset (-5: the last five), or a time (ISO 8601).")  # fmt: skip
 @click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")

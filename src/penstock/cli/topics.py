@@ -15,7 +15,8 @@ from penstock.cli.client import (
     broker_option,
     setting_pairs,
 )
-from penstock.cli.output import count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.cli.names import TOPIC
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 
@@ -23,7 +24,7 @@ partitions_option = click.option(
     "--partitions", type=click.IntRange(1, PARTITIONS_MAX), metavar="N", help="How many partitions."
 )
 config_option = click.option("--config", multiple=True, metavar="NAME=VALUE", help="A topic setting; repeat for more.")
-names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
+names_argument = click.argument("names", type=TOPIC, nargs=-1, required=True, metavar="NAME...")
 
 
 @click.group("topics")
@@ -42,7 +43,7 @@ def list_topics(broker: str, as_json: bool) -> None:
 
 
 @command.command("create")
-@click.argument("name")
+@click.argument("name", type=TOPIC)
 @partitions_option
 @click.option(
     "--replicas", type=click.IntRange(1, REPLICAS_MAX), metavar="N", help="Copies of each partition, on a cluster."
@@ -89,7 +90,7 @@ def _show(topic: dict[str, Any]) -> None:
 
 
 @command.command("alter")
-@click.argument("name")
+@click.argument("name", type=TOPIC)
 @partitions_option
 @config_option
 @click.option("--unset", multiple=True, metavar="NAME", help="Back to the default; repeat for more.")
@@ -122,7 +123,7 @@ def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
     """Delete topics and all their records, for good."""
     client = admin(broker)
     if not yes:
-        click.confirm(f"Delete {', '.join(names)} and all records in there?", abort=True, err=True)
+        ask(f"Delete {', '.join(names)} and all records in there?")
     for name, future in client.delete_topics(list(names), operation_timeout=ANSWER_TIMEOUT_S).items():
         answer(future, name)
         click.echo(f"deleted {name}")

@@ -9,11 +9,12 @@ import click
 
 from penstock.cli.address import parse_address
 from penstock.cli.client import broker_option, no_topic, reach
+from penstock.cli.names import TOPIC, TRANSACTIONAL_ID
 from penstock.cli.output import json_option, print_each, print_facts, print_rows
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.client.transactions import Address, OpenTransaction
+    from penstock.client.transactions import Address, Ending, OpenTransaction
     from penstock.wire.messages.describe_transactions import DescribedTransaction
 
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
@@ -44,7 +45,7 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
 
 
 @command.command("describe")
-@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@click.argument("names", type=TRANSACTIONAL_ID, nargs=-1, required=True, metavar="ID...")
 @broker_option
 @json_option
 def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
@@ -60,7 +61,7 @@ def _show(facts: dict[str, Any]) -> None:
 
 
 @command.command("open")
-@click.argument("topic")
+@click.argument("topic", type=TOPIC)
 @broker_option
 @json_option
 def show_open(topic: str, broker: str, as_json: bool) -> None:
@@ -82,8 +83,10 @@ def show_open(topic: str, broker: str, as_json: bool) -> None:
 
 
 @command.command("abort")
-@click.argument("name", metavar="[ID]", required=False)
-@click.option("--topic", metavar="NAME", help="Abort what 'open' shows in this topic and nobody owns any more.")
+@click.argument("name", type=TRANSACTIONAL_ID, metavar="[ID]", required=False)
+@click.option(
+    "--topic", type=TOPIC, metavar="NAME", help="Abort what 'open' shows in this topic and nobody owns any more."
+)
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic.")
 @click.option("--producer", type=click.IntRange(min=0), metavar="ID", help="Of this producer.")
 @click.option("--fence", is_flag=True, help="Fence whoever works under the id, although it has nothing open.")
@@ -111,26 +114,52 @@ def abort(
 
 
 def _abort(address: Address, name: str, fence: bool) -> None:
-    from penstock.client.transactions import abort_transaction
+    from penstock.client.transactions import Ending, abort_transaction
 
     state = _known(address, name).transaction_state
     if state != "Ongoing" and not fence:
         what = "is ending by itself" if state in _ENDING else "has nothing open"
         raise PenstockError(f"{name} {what} ({state}), so nothing is aborted; --fence stops whoever works under it")
-    abort_transaction(address, name)
-    click.echo(f"aborted {name}" if state == "Ongoing" else f"{name} had nothing open ({state}); its owner is fenced")
+    ending = abort_transaction(address, name)
+    told = ended_text(name, state, ending)
+    if ending is not Ending.ABORT and not fence:
+        raise PenstockError(told)
+    click.echo(told)
+
+
+def ended_text(name: str, state: str, ending: Ending) -> str:
+    """What became of an id that was in `state` when its abort was asked for."""
+    from penstock.client.transactions import Ending
+
+    if ending is Ending.ABORT:
+        return f"aborted {name}"
+    if ending is Ending.COMMIT:
+        return f"{name} was committed, not aborted: its owner was faster, and is fenced now"
+    if state == "Ongoing":
+        return f"{name} had ended before it could be aborted; its owner is fenced"
+    what = "has ended by itself" if state in _ENDING else "had nothing open"
+    return f"{name} {what} ({state}); its owner is fenced"
 
 
 def _abort_hanging(address: Address, topic: str, partition: int, producer: int) -> None:
-    from penstock.client.transactions import abort_in_partition
+    from penstock.client.transactions import abort_in_partition, owner_in_partition, partitions_of
 
-    for hanging in _open_in(address, topic):
-        if (hanging.partition, hanging.producer_id) == (partition, producer):
-            abort_in_partition(address, topic, hanging)
-            click.echo(f"aborted what producer {producer} had open in {topic}-{partition}")
-            return
-    see = f"'penstock transactions open {topic}' shows who has"
-    raise PenstockError(f"producer {producer} has nothing open in {topic}-{partition}: {see}")
+    place = f"{topic}-{partition}"
+    open_there = [one for one in _open_in(address, topic) if (one.partition, one.producer_id) == (partition, producer)]
+    if not open_there:
+        partitions = partitions_of(address, topic)
+        if partition not in partitions:
+            raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(partitions) - 1}")
+        see = f"'penstock transactions open {topic}' shows who has"
+        raise PenstockError(f"producer {producer} has nothing open in {place}: {see}")
+    owner = owner_in_partition(address, topic, open_there[0])
+    if owner is not None:
+        raise PenstockError(
+            f"what producer {producer} has open in {place} belongs to {owner}, and here alone it would be torn: "
+            f"'penstock transactions abort {owner}' aborts all of it"
+        )
+    abort_in_partition(address, topic, open_there[0])
+    click.echo(f"aborted what producer {producer} had open in {place}")
 
 
 def _open_in(address: Address, topic: str) -> list[OpenTransaction]:
@@ -146,11 +175,9 @@ def _open_in(address: Address, topic: str) -> list[OpenTransaction]:
 def _known(address: Address, name: str) -> DescribedTransaction:
     from penstock.client.transactions import describe_transaction
 
-    found = describe_transaction(address, name) if name else None
+    found = describe_transaction(address, name)
     if found is None:
-        raise PenstockError(
-            f"there is no transactional id {name or repr(name)}: 'penstock transactions list' shows what there is"
-        )
+        raise PenstockError(f"there is no transactional id {name}: 'penstock transactions list' shows what there is")
     return found
 
 

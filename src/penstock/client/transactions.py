@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from penstock.client.bare import DEADLINE_S, BareConnection
@@ -38,10 +39,20 @@ _TRANSACTION = 1
 _TIMEOUT_MS = 60_000
 _PAUSE_S = 0.02
 _NO_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
-_NOT_YET = {14, 15, 16, 51}  # a coordinator that loads, moves or still ends the transaction before
+_UNFINISHED = ("Ongoing", "PrepareCommit", "PrepareAbort")
+_STILL_ENDING = 51
+_NOT_YET = {14, 15, 16, _STILL_ENDING}  # a coordinator that loads, moves or still ends the transaction before
 
 Address = tuple[str, int]
 T = TypeVar("T")
+
+
+class Ending(Enum):
+    """How a transaction ended while its id was taken over, in Kafka's words for its states."""
+
+    ABORT = "Abort"
+    COMMIT = "Commit"
+    NONE = ""
 
 
 class OpenTransaction(NamedTuple):
@@ -80,15 +91,41 @@ def describe_transaction(address: Address, transactional_id: str) -> DescribedTr
     return found
 
 
-def abort_transaction(address: Address, transactional_id: str) -> None:
-    """Abort what is open under this id; whoever works under it is fenced."""
+def abort_transaction(address: Address, transactional_id: str) -> Ending:
+    """Abort what is open under this id, and fence whoever works under it; gives what was seen to end."""
+    ending = Ending.NONE
 
     def ask(connection: BareConnection) -> tuple[int, None]:
+        nonlocal ending
         request = InitProducerIdRequest(transactional_id, _TIMEOUT_MS)
-        return connection.ask(request, 4, InitProducerIdResponse).error_code, None
+        code = connection.ask(request, 4, InitProducerIdResponse).error_code
+        if code == _STILL_ENDING:
+            described = connection.ask(DescribeTransactionsRequest([transactional_id]), 0, DescribeTransactionsResponse)
+            state = described.transaction_states[0].transaction_state
+            ending = next((each for each in (Ending.ABORT, Ending.COMMIT) if state.endswith(each.value)), ending)
+        return code, None
 
     code, _ = _at_coordinator(address, transactional_id, ask)
     _check(code, transactional_id)
+    return ending
+
+
+def owner_in_partition(address: Address, topic: str, hanging: OpenTransaction) -> str | None:
+    """The transactional id whose coordinator will end what is open there; None if nobody will."""
+    for listed in list_transactions(address, list(_UNFINISHED)):
+        if listed.producer_id != hanging.producer_id:
+            continue
+        found = describe_transaction(address, listed.transactional_id)
+        if found is not None and found.transaction_state in _UNFINISHED:
+            for each in found.topics:
+                if each.topic == topic and hanging.partition in each.partitions:
+                    return found.transactional_id
+    return None
+
+
+def partitions_of(address: Address, topic: str) -> list[int]:
+    """The partitions of a topic; NoSuchTopicError if there is none."""
+    return sorted(_leaders(address, topic))
 
 
 def open_transactions(address: Address, topic: str) -> list[OpenTransaction]:
