@@ -59,4 +59,4 @@ lock: setup
 	  --no-header --no-annotate --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf .venv .penstock .bench
+	rm -rf .venv .penstock .bench .storm

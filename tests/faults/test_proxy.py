@@ -13,6 +13,10 @@ from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.plain_client import PlainClient, frame_of
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.proxy_process import ProxyProcess
+from penstock.drills.storm.cast import Cast
+from penstock.drills.storm.director import Director
+from penstock.drills.storm.stage import PenstockStage
+from penstock.drills.storm.weather import Deed, Weather
 from penstock.wire.apis import ApiKey
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
@@ -46,7 +50,8 @@ def test_a_proxy_is_killed_paused_and_told_what_to_do(start_broker: Start, tmp_p
             assert client.drain() == 0
         with pytest.raises(ConnectionRefusedError):
             PlainClient(proxy.port)
-        proxy.tell("cut")
+        assert not proxy.tell("cut")
+        assert not proxy.pause()
         proxy.start()
         _lose_one(proxy)
         assert (proxy.swallowed, proxy.is_running, proxy.has_failed) == (2, True, False)
@@ -62,10 +67,36 @@ def test_a_proxy_is_killed_paused_and_told_what_to_do(start_broker: Start, tmp_p
         assert "no such command" in proxy.said
 
 
+class _Cuts(Weather):
+    """Nothing but cuts, one after the other."""
+
+    def next(self) -> Deed:
+        return Deed("cut", 0.0)
+
+
+@pytest.mark.timeout(180)
+def test_a_deed_that_nobody_heard_was_not_done(tmp_path: Path) -> None:
+    """A dead proxy cuts nothing, and the storm does not say so; the deed is done when the proxy is back."""
+    with ProxyProcess(tmp_path) as proxy:
+        stage = PenstockStage(tmp_path / "data", tmp_path, proxy.port)
+        stage.start()
+        try:
+            proxy.target_port = stage.port
+            weather = _Cuts(1, ["nobody"], disk=False, syncs=False)
+            director = Director(stage, proxy, Cast([], "", tmp_path, 1), weather, None)
+            director.play(SILENCE_S, lambda _: None)
+            assert director.done == []
+            proxy.start()
+            director.play(0.0, lambda _: None, deeds_min=1)
+            assert [done.kind for done in director.done] == ["cut"]
+        finally:
+            stage.kill()
+
+
 def _lose_one(proxy: ProxyProcess) -> None:
     """Ask until an answer is swallowed: the proxy hears what it is told a moment later."""
     before = proxy.swallowed
-    proxy.tell("swallow", ApiKey.METADATA, 1)
+    assert proxy.tell("swallow", ApiKey.METADATA, 1)
     with PlainClient(proxy.port) as client, pytest.raises(EOFError):
         until(lambda: not ask(client))
     assert proxy.swallowed == before + 1
@@ -82,7 +113,7 @@ def test_only_what_arrived_after_its_client_came_again_counts_as_held_back(start
         with _held(proxy) as first:
             _come_again(proxy)
             assert first.receive()
-            assert proxy.held_back == 1
+            until(lambda: proxy.held_back == 1)
         with _held(proxy) as first:
             proxy.cut()
             assert first.drain() == 0

@@ -30,7 +30,6 @@ def test_a_storm_breaks_no_promise(tmp_path: Path) -> None:
     repeat = f"seed {seed}; repeat: SEED={seed} .venv/bin/pytest {__file__}, or: make storm MINUTES=1 SEED={seed}"
     assert outcome.is_good, "\n".join([*report_lines(outcome.verdict), *outcome.troubles[:20], repeat])
     assert [done.kind for done in outcome.done[: len(FIRST)]] == list(FIRST), repeat
-    assert len(outcome.done) >= 6, repeat
     assert outcome.verdict.tally.acked > 100, repeat
     assert outcome.verdict.tally.committed > 0, repeat
     assert outcome.verdict.tally.positions > 0, repeat
@@ -55,7 +54,7 @@ def test_a_storm_that_cannot_be_played_to_its_end_leaves_its_data(tmp_path: Path
         raise PenstockError(said)
 
     with pytest.raises(PenstockError, match="calm"):
-        run_storm(tmp_path, 1, 0, fail, parts=FULL[:1])
+        run_storm(tmp_path, 1, 0, fail, parts=FULL[:1], deeds_min=0)
 
     assert len(list((tmp_path / "data" / "topics").iterdir())) == 3
     assert not (tmp_path / "disk.img").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +15,9 @@ from click.testing import CliRunner
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.assure.history import HistoryError, Outcome, Send, Settle, Unrecorded
+from penstock.config import BrokerConfig
+from penstock.drills import broker_process
+from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.storm import __main__ as storm
 from penstock.drills.storm.cast import FULL, Player
 from penstock.drills.storm.picture import LANE_OF
@@ -89,6 +93,29 @@ def test_a_storm_that_fails_says_how_to_repeat_it_and_leaves_no_verdict_of_anoth
 def test_a_plant_is_refused_where_it_cannot_grow() -> None:
     told = CliRunner().invoke(storm.command, ["--kafka", "--plant", "repeats-forgotten"])
     assert (told.exit_code, "give either --kafka or --plant" in told.output) == (2, True)
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1"])
+def test_a_storm_without_time_is_refused(minutes: str) -> None:
+    told = CliRunner().invoke(storm.command, ["--minutes", minutes])
+    assert (told.exit_code, "is not in the range x>0" in told.output) == (2, True)
+
+
+def test_reports_do_not_go_where_the_broker_keeps_its_data() -> None:
+    """The default data folder must stay one that a broker takes."""
+    report = next(option for option in storm.command.params if option.name == "report")
+    assert Path(BrokerConfig().data) not in [report.default, *Path(str(report.default)).parents]
+
+
+def test_a_broker_that_does_not_start_is_told_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it said nothing itself."""
+    mute = BrokerProcess(tmp_path / "data", tmp_path, command=(sys.executable, "-c", "import sys; sys.exit(5)"))
+    with pytest.raises(PenstockError, match="the broker did not start: exit status 5"):
+        mute.start()
+    monkeypatch.setattr(broker_process, "READY_WITHIN_S", 0.0)
+    slow = BrokerProcess(tmp_path / "data", tmp_path, command=(sys.executable, "-c", "import time; time.sleep(60)"))
+    with pytest.raises(PenstockError, match="the broker did not start: not ready within 0 s"):
+        slow.start()
 
 
 def test_a_client_that_has_just_begun_hears_what_it_is_told(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ class Doubt(StrEnum):
     UNSEEN = "unseen"
     INCOMPLETE = "incomplete"
     GROUP_BEHIND = "group-behind"
+    NO_ENDED_TRANSACTION = "no-ended-transaction"
+    NO_DEED = "no-deed"
 
 
 class Finding(msgspec.Struct, frozen=True):

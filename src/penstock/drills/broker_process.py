@@ -93,9 +93,11 @@ class BrokerProcess:
             )
         deadline = time.monotonic() + READY_WITHIN_S
         while (ready := _READY.match(self._stdout.read_bytes())) is None:
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            status = self._process.poll()
+            if status is not None or time.monotonic() > deadline:
                 self.kill()
-                raise PenstockError(f"the broker did not start: {self.said[said:]}")
+                late = f"not ready within {READY_WITHIN_S:.0f} s" if status is None else f"exit status {status}"
+                raise PenstockError(f"the broker did not start: {self.said[said:].strip() or late}")
             time.sleep(0.005)
         self.port = int(ready[2])
         self.starts += 1

@@ -71,8 +71,9 @@ class ProxyProcess:
         deadline = time.monotonic() + READY_WITHIN_S
         while self._count(READY) < wanted:
             if self._process.poll() is not None or time.monotonic() > deadline:
+                why = self.said.strip() or f"not ready within {READY_WITHIN_S:.0f} s"
                 self.kill()
-                raise PenstockError(f"the proxy did not start: {self.said}")
+                raise PenstockError(f"the proxy did not start: {why}")
             time.sleep(0.005)
 
     def kill(self) -> None:
@@ -82,21 +83,27 @@ class ProxyProcess:
             process.kill()
             process.communicate()
 
-    def pause(self) -> None:
-        self._signal(signal.SIGSTOP)
+    def pause(self) -> bool:
+        """Whether it was there to be paused."""
+        return self._signal(signal.SIGSTOP)
 
     def wake(self) -> None:
         self._signal(signal.SIGCONT)
 
-    def _signal(self, number: int) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
+    def _signal(self, number: int) -> bool:
+        if self._process is None or self._process.poll() is not None:
+            return False
+        self._process.send_signal(number)
+        return True
 
-    def tell(self, command: str, *arguments: float) -> None:
-        """Call a method of the proxy; one that is paused hears it when it wakes, one that is dead never."""
-        if self._process is not None and self._process.stdin is not None:
-            with suppress(BrokenPipeError):
-                os.write(self._process.stdin.fileno(), json.dumps([command, *arguments]).encode() + b"\n")
+    def tell(self, command: str, *arguments: float) -> bool:
+        """Call a method of the proxy; whether it lives to hear it: one that is paused hears it when it wakes."""
+        if self._process is None or self._process.stdin is None or self._process.poll() is not None:
+            return False
+        with suppress(BrokenPipeError):
+            os.write(self._process.stdin.fileno(), json.dumps([command, *arguments]).encode() + b"\n")
+            return True
+        return False
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ import msgspec
 from confluent_kafka import KafkaException
 
 from penstock.assure.report import report_data, report_lines
-from penstock.assure.verdict import Result
+from penstock.drills.status import FAILED, STATUS
 from penstock.drills.storm.cast import FULL
 from penstock.drills.storm.picture import Sketch, draw
 from penstock.drills.storm.recording import join_histories
@@ -23,19 +23,17 @@ from penstock.drills.storm.run import Outcome, histories_in, run_storm
 from penstock.errors import PenstockError
 from penstock.sim.plants import PLANTS
 
-FAILED = 1
 REPORTS = TEXT, DATA, PICTURE = ("verdict.txt", "verdict.json", "history.png")
-# As `penstock` says it: 3 a promise was broken, 4 not known whether it was kept.
-STATUS = {Result.VALID: 0, Result.INVALID: 3, Result.UNKNOWN: 4}
 
 
 @click.command()
-@click.option("--minutes", default=5.0, show_default=True, help="How long it storms.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True,
+              help="How long it storms; longer on a machine too slow for the first deeds.")  # fmt: skip
 @click.option("--seed", type=int, default=None, help="Repeats the same weather; by default another each time.")
 @click.option("--kafka", is_flag=True, help="Against Apache Kafka instead of our broker.")
 @click.option("--disk/--no-disk", default=True, help="Fill the disk and break syncs too, where this machine allows it.")
 @click.option("--plant", type=click.Choice(sorted(PLANTS)), help="Put a known bug into our broker first.")
-@click.option("--report", type=click.Path(path_type=Path), default=Path(".penstock/storm"), show_default=True,
+@click.option("--report", type=click.Path(path_type=Path), default=Path(".storm"), show_default=True,
               help="Where text, JSON and picture of the verdict go.")  # fmt: skip
 def command(minutes: float, seed: int | None, kafka: bool, disk: bool, plant: str | None, report: Path) -> None:
     """Real clients on a broker that is killed, paused, cut off and starved; then the verdict on what they were told."""

@@ -38,7 +38,8 @@ class Auditor:
     def _run(self) -> None:
         while not self._is_stopping.wait(EVERY_S):
             for group in self._groups:
-                self.ask(group)
+                if not self._is_stopping.is_set():
+                    self.ask(group)
 
     def ask(self, group: str) -> dict[Place, int | None]:
         """The positions of a group, as they were recorded; none if nobody answered."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,10 +100,12 @@ class Player:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.lives += 1
 
-    def signal(self, number: int) -> None:
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
+    def signal(self, number: int) -> bool:
+        """Whether it lives to hear it."""
+        if self._process is None or self._process.poll() is not None:
+            return False
+        self._process.send_signal(number)
+        return True
 
     def end(self, within_s: float) -> None:
         """Wait for an end that was asked for; kill -9 if it does not come."""

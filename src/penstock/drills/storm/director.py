@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.drills.proxy_process import ProxyProcess
-from penstock.drills.storm.cast import Cast
+from penstock.drills.storm.cast import Cast, Player
 from penstock.drills.storm.stage import PenstockStage, Stage
 from penstock.drills.storm.weather import Deed, Weather
 from penstock.errors import PenstockError
@@ -18,6 +18,7 @@ from penstock.wire.apis import ApiKey
 
 TICK_S = 0.05
 BLOCK_BYTES = 4096
+PLAY_ON_S = 240.0  # a machine with ten times more to do than it can
 
 
 class Done(NamedTuple):
@@ -29,8 +30,12 @@ class Done(NamedTuple):
     target: str
 
 
+class _Unheard(Exception):
+    """Whom this deed is for is not there at the moment."""
+
+
 class Director:
-    """Each deed is done, noted in `done`, and undone when its time is over."""
+    """Each deed is done, noted in `done`, and undone when its time is over; one that nobody heard is tried again."""
 
     def __init__(self, stage: Stage, proxy: ProxyProcess, cast: Cast, weather: Weather, disk: Path | None) -> None:
         self._stage = stage
@@ -38,26 +43,25 @@ class Director:
         self._cast = cast
         self._weather = weather
         self._ballast = None if disk is None else disk / "ballast"
-        self._later: list[tuple[float, Callable[[], None]]] = []
+        self._later: list[tuple[float, Callable[[], object]]] = []
         self._may_end = False
         self.done: list[Done] = []
         self.slowest_start_s = 0.0
 
-    def play(self, seconds: float, tell: Callable[[str], None]) -> None:
-        """Deeds for so long; what then still lasts is ended by `calm`."""
+    def play(self, seconds: float, tell: Callable[[str], None], deeds_min: int = 0) -> None:
+        """Deeds for so long, and on until so many are done; what then still lasts is ended by `calm`."""
         ends = time.monotonic() + seconds
         told = time.monotonic()
         deed = self._weather.next()
         at = time.monotonic() + deed.wait_s
-        while (now := time.monotonic()) < ends:
+        while (now := time.monotonic()) < ends + (PLAY_ON_S if len(self.done) < deeds_min else 0):
             self._tick(now)
-            if now >= at:
-                self._do(deed)
+            if now >= at and self._do(deed):
                 deed = self._weather.next()
                 at = time.monotonic() + deed.wait_s
             if now - told > 10:
                 told = now
-                tell(f"{len(self.done)} deeds, {self.lives} lives of clients, {ends - now:.0f} s left")
+                tell(f"{len(self.done)} deeds, {self.lives} lives of clients, {max(ends - now, 0):.0f} s left")
             time.sleep(TICK_S)
 
     @property
@@ -85,9 +89,10 @@ class Director:
         if self._proxy.has_failed:
             raise PenstockError(f"the proxy ended by itself: {self._proxy.said}")
 
-    def _do(self, deed: Deed) -> None:
+    def _do(self, deed: Deed) -> bool:
+        """Whether it was done."""
         now = time.monotonic()
-        doing: dict[str, Callable[[Deed], Callable[[], None] | None]] = {
+        doing: dict[str, Callable[[Deed], Callable[[], object] | None]] = {
             "kill-broker": self._kill_broker,
             "pause-broker": self._pause_broker,
             "kill-proxy": self._kill_proxy,
@@ -96,22 +101,36 @@ class Director:
             "freeze-client": self._freeze_client,
             "freeze-at-commit": self._freeze_at_commit,
             "leave": self._leave,
-            "cut": lambda _: self._proxy.tell("cut"),
-            "cut-some": lambda _: self._proxy.tell("cut", 0.4),
+            "cut": lambda _: self._tell_proxy("cut"),
+            "cut-some": lambda _: self._tell_proxy("cut", 0.4),
             "shut-gate": self._shut_gate,
             "delay": self._delay,
-            "swallow": lambda deed: self._proxy.tell("swallow", int(deed.target), deed.number),
-            "hold-end": lambda _: self._proxy.tell("hold", ApiKey.END_TXN, ApiKey.PRODUCE),
+            "swallow": lambda deed: self._tell_proxy("swallow", int(deed.target), deed.number),
+            "hold-end": lambda _: self._tell_proxy("hold", ApiKey.END_TXN, ApiKey.PRODUCE),
             "fill-disk": self._fill_disk,
             "slow-syncs": lambda deed: self._break_syncs(f"delay_enter={deed.number}"),
             "failing-sync": lambda deed: self._break_syncs(f"error=EIO:when={deed.number}"),
         }
-        undo = doing[deed.kind](deed)
+        try:
+            undo = doing[deed.kind](deed)
+        except _Unheard:
+            return False
         if undo is not None:
             self._later.append((now + deed.lasts_s, undo))
         target = ApiKey(int(deed.target)).name if deed.kind == "swallow" else deed.target
         lasted = deed.lasts_s if undo is not None else time.monotonic() - now
         self.done.append(Done(now, now + lasted, deed.kind, target))
+        return True
+
+    def _tell_proxy(self, command: str, *arguments: float) -> None:
+        if not self._proxy.tell(command, *arguments):
+            raise _Unheard
+
+    def _signal(self, deed: Deed, number: int) -> Player:
+        player = self._cast.players[deed.target]
+        if not player.signal(number):
+            raise _Unheard
+        return player
 
     def _restart(self) -> None:
         began = time.monotonic()
@@ -128,10 +147,13 @@ class Director:
         self._restart()
 
     def _pause_broker(self, _: Deed) -> Callable[[], None]:
-        self._stage.pause()
+        if not self._stage.pause():
+            raise _Unheard
         return self._stage.wake
 
     def _kill_proxy(self, _: Deed) -> Callable[[], None]:
+        if not self._proxy.is_running:
+            raise _Unheard
         self._proxy.kill()
 
         def start() -> None:
@@ -141,35 +163,32 @@ class Director:
         return start
 
     def _pause_proxy(self, _: Deed) -> Callable[[], None]:
-        self._proxy.pause()
+        if not self._proxy.pause():
+            raise _Unheard
         return self._proxy.wake
 
     def _kill_client(self, deed: Deed) -> None:
-        player = self._cast.players[deed.target]
-        player.signal(signal.SIGKILL)
+        player = self._signal(deed, signal.SIGKILL)
         player.back_at = time.monotonic() + deed.lasts_s
 
-    def _freeze_client(self, deed: Deed) -> Callable[[], None]:
-        player = self._cast.players[deed.target]
-        player.signal(signal.SIGSTOP)
+    def _freeze_client(self, deed: Deed) -> Callable[[], object]:
+        player = self._signal(deed, signal.SIGSTOP)
         return lambda: player.signal(signal.SIGCONT)
 
-    def _freeze_at_commit(self, deed: Deed) -> Callable[[], None]:
-        player = self._cast.players[deed.target]
-        player.signal(signal.SIGUSR1)
+    def _freeze_at_commit(self, deed: Deed) -> Callable[[], object]:
+        player = self._signal(deed, signal.SIGUSR1)
         return lambda: player.signal(signal.SIGCONT)
 
     def _leave(self, deed: Deed) -> None:
-        player = self._cast.players[deed.target]
-        player.signal(signal.SIGTERM)
+        player = self._signal(deed, signal.SIGTERM)
         player.back_at = time.monotonic() + deed.lasts_s
 
-    def _shut_gate(self, _: Deed) -> Callable[[], None]:
-        self._proxy.tell("close_gate")
+    def _shut_gate(self, _: Deed) -> Callable[[], object]:
+        self._tell_proxy("close_gate")
         return lambda: self._proxy.tell("open_gate")
 
-    def _delay(self, deed: Deed) -> Callable[[], None]:
-        self._proxy.tell("delay", deed.number / 1000)
+    def _delay(self, deed: Deed) -> Callable[[], object]:
+        self._tell_proxy("delay", deed.number / 1000)
         return lambda: self._proxy.tell("delay", 0)
 
     def _fill_disk(self, _: Deed) -> Callable[[], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +23,8 @@ from penstock.drills.storm.ending import settle
 from penstock.drills.storm.recording import StampedRecorder, join_histories
 from penstock.drills.storm.roles import COPIES, COPIES_PARTITIONS, QUICK, RECORDS, RECORDS_PARTITIONS, RECORDS_PLACES
 from penstock.drills.storm.stage import KafkaStage, PenstockStage, Stage
-from penstock.drills.storm.weather import Weather
+from penstock.drills.storm.weather import FIRST, Weather
+from penstock.drills.storm.witness import Span, Witness
 from penstock.drills.topics import create_topic
 
 DISK_BYTES = 2 * 1024**3
@@ -57,8 +59,12 @@ def run_storm(
     disk: bool = True,
     plant: str | None = None,
     parts: Sequence[Part] = FULL,
+    deeds_min: int = len(FIRST),
 ) -> Outcome:
-    """Storm for so long, then calm, then the verdict; `plant` puts a bug of the simulator into our broker."""
+    """Storm for so long, or, on a slow machine, until so many deeds are done; then calm, then the verdict.
+
+    `plant` puts a bug of the simulator into our broker.
+    """
     histories = folder / "history"
     histories.mkdir()
     outcome: Outcome | None = None
@@ -94,13 +100,16 @@ def run_storm(
         cast.tend()
         auditor.start()
         stack.callback(auditor.stop)
-        director.play(seconds, tell)
+        began = time.monotonic()
+        director.play(seconds, tell, deeds_min)
+        witness = Witness(Span(began, time.monotonic()), parts)
         tell("calm: everything settles, then all is read from the beginning")
         director.calm()
         troubles = settle(cast, address, auditor, recorder, tell)
         troubles += stage.finish()
         troubles += [trouble for player in cast.players.values() for trouble in player.troubles]
-        verdict = check(event for _, event in join_histories(histories_in(folder)))
+        verdict = check(witness.watch(join_histories(histories_in(folder))))
+        verdict = witness.judge(verdict, len(director.done))
         gave_up = {player.part.name: player.gave_up for player in cast.players.values() if player.gave_up}
         numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
         outcome = Outcome(verdict, director.done, director.lives, gave_up, *numbers, troubles)

@@ -46,7 +46,8 @@ class Stage(Protocol):
 
     def kill(self) -> None: ...
 
-    def pause(self) -> None: ...
+    def pause(self) -> bool:
+        """Whether it was there to be paused."""
 
     def wake(self) -> None: ...
 
@@ -93,9 +94,11 @@ class PenstockStage:
     def kill(self) -> None:
         self._broker.kill()
 
-    def pause(self) -> None:
+    def pause(self) -> bool:
         with suppress(*_GONE):
             self._broker.pause()
+            return self._broker.is_running
+        return False
 
     def wake(self) -> None:
         with suppress(*_GONE):
@@ -140,9 +143,11 @@ class KafkaStage:
             self._is_running = False
             self._node.kill()
 
-    def pause(self) -> None:
+    def pause(self) -> bool:
         with suppress(*_GONE):
             os.kill(self._node.pid, signal.SIGSTOP)
+            return True
+        return False
 
     def wake(self) -> None:
         with suppress(*_GONE):
