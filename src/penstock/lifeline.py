@@ -1,4 +1,4 @@
-"""A child process that never outlives its parent, however the parent ends."""
+"""A child process that never outlives its parent, and a parent that cleans up after itself when told to end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 import signal
 import sys
 import threading
+from types import FrameType
 
 CHILD_VARIABLE = "PENSTOCK_CHILD"  # set by the supervisor for what it starts
 _PR_SET_PDEATHSIG = 1
+_TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
 def die_with_parent() -> threading.Event:
@@ -22,6 +24,18 @@ def die_with_parent() -> threading.Event:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_watch, args=(told,), name="lifeline", daemon=True).start()
     return told
+
+
+def exit_when_told() -> None:
+    """SIGTERM ends this process as an exit does, so that whatever it started is ended by whoever started it."""
+    for number in _TOLD_TO_END:
+        signal.signal(number, _exit)
+
+
+def _exit(number: int, _: FrameType | None) -> None:
+    for each in _TOLD_TO_END:
+        signal.signal(each, signal.SIG_IGN)  # cleaning up is not interrupted
+    sys.exit(128 + number)
 
 
 def _watch(told: threading.Event) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import resource
+import tempfile
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from penstock.assure.verdict import Result
-from penstock.drills.pulse import Beat, Pulse
+from penstock.drills import siege
+from penstock.drills.pulse import BEAT_S, Beat, Pulse, beats_until
 from penstock.drills.siege import TIMES_MAX, Outcome, Phase
 
 
@@ -37,9 +43,95 @@ def test_a_doubled_p99_convicts_only_beside_a_calm_that_is_one(
     assert list(judged.lines())[-1].startswith(f"a normal client is unhurt: {said} (")
 
 
-def test_a_siege_in_which_the_client_was_never_answered_is_not_valid() -> None:
-    """No beats, no proof."""
+def test_calms_that_do_not_agree_prove_nothing() -> None:
+    """A client as slow as in one of them and much slower than in the other: nobody knows what the machine did."""
+    assert outcome(1.0, 1.5, 2.5).verdict() is Result.UNKNOWN
+    assert outcome(2.5, 1.5, 1.0).verdict() is Result.UNKNOWN
+
+
+@pytest.mark.parametrize("second", [0, 1, 2])
+def test_a_part_in_which_the_client_was_never_seen_is_not_valid(second: int) -> None:
+    """No beats, no proof; also in a calm."""
     judged = outcome(2.0, 2.0, 2.0)
-    judged.pulse.beats = [beat for beat in judged.pulse.beats if not 1 <= beat.at_s < 2]
+    judged.pulse.beats = [beat for beat in judged.pulse.beats if not second <= beat.at_s < second + 1]
 
     assert judged.verdict() is Result.UNKNOWN
+
+
+CROWD_S, AFTER_S, END_S = 610.0, 620.0, 630.0  # ten seconds of calm, 600 of frames, ten each of a crowd and of calm
+
+
+def beats_between(from_s: float, until_s: float, ack_s: float) -> list[Beat]:
+    """What a client notes whose every acknowledgement takes so long."""
+    beats: list[Beat] = []
+    due_s = from_s
+    while due_s < until_s:
+        beats += beats_until(due_s, min(due_s + ack_s, until_s))
+        due_s = beats[-1].at_s + BEAT_S
+    return beats
+
+
+def crowded(in_the_crowd: list[Beat]) -> Outcome:
+    """A million frames that hurt nobody, then a crowd."""
+    phases = [
+        Phase("calm before", 0.0, 10.0, 1 << 20),
+        Phase("frames", 10.0, CROWD_S, 1 << 20),
+        Phase("crowd", CROWD_S, AFTER_S, 1 << 20),
+        Phase("calm after", AFTER_S, END_S, 1 << 20),
+    ]
+    pulse = Pulse(1, "unhurt")
+    pulse.beats = [*beats_between(0.0, CROWD_S, 0.001), *in_the_crowd, *beats_between(AFTER_S, END_S, 0.001)]
+    return Outcome(1_000_000, phases, pulse, [])
+
+
+def test_a_crowd_that_hurts_nobody_is_valid() -> None:
+    assert crowded(beats_between(CROWD_S, AFTER_S, 0.001)).verdict() is Result.VALID
+
+
+@pytest.mark.parametrize("ack_s", [AFTER_S - CROWD_S, 0.2])
+def test_a_stall_in_a_short_phase_convicts_though_the_long_one_was_well(ack_s: float) -> None:
+    """Frozen for the whole phase, one acknowledgement is all there is; 200 ms each, there are few."""
+    judged = crowded(beats_between(CROWD_S, AFTER_S, ack_s))
+
+    assert judged.verdict() is Result.INVALID
+    assert judged.times()[0] > 100
+
+
+def test_no_answer_at_all_convicts() -> None:
+    """It lost its connection; where nobody knows whether it tried, nothing is known."""
+    judged = crowded([])
+    assert judged.verdict() is Result.UNKNOWN
+    judged.pulse.is_lost = True
+    assert judged.verdict() is Result.INVALID
+
+
+def test_records_that_were_due_during_a_stall_waited_too() -> None:
+    waited = beats_until(1.0, 1.0 + 3.5 * BEAT_S)
+
+    assert [round(beat.took_ms / BEAT_S / 1e3, 3) for beat in waited] == [3.5, 2.5, 1.5, 0.5]
+    assert len(beats_until(1.0, 1.0)) == 1
+
+
+@pytest.mark.parametrize("option", ["--frames", "--connections"])
+def test_fewer_than_none_are_refused(option: str) -> None:
+    told = CliRunner().invoke(siege.command, [option, "-1"])
+    assert (told.exit_code, "is not in the range x>=0" in told.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("siege_ms", "troubles", "status"), [(2.0, [], 0), (2.0, ["it grew"], 1), (9.0, [], 3), (5.0, [], 4)]
+)
+def test_only_a_proof_ends_with_status_0_and_without_its_data(
+    siege_ms: float, troubles: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a storm: 3 hurt, 4 unknown, 1 a trouble of another kind; each leaves data and the command that repeats it."""
+    judged = outcome(2.0, siege_ms, 3.0)._replace(troubles=troubles)
+    monkeypatch.setattr(siege.Siege, "run", lambda *_, **__: judged)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)  # those of this process stay
+
+    told = CliRunner().invoke(siege.command, ["--frames", "7", "--seed", "5"])
+
+    assert told.exit_code == status
+    assert len(list(tmp_path.iterdir())) == (status != 0)
+    assert told.output.endswith("repeat: make siege FRAMES=7 SEED=5\n") == (status != 0)

@@ -6,11 +6,12 @@ python -m penstock.drills.pulse PORT TOPIC, until its standard input ends
 from __future__ import annotations
 
 import json
+import math
+import os
 import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -25,15 +26,26 @@ from penstock.wire.messages.produce import (
 )
 
 BEAT_S = 0.005
-END_WITHIN_S = 60.0
+BEATS_MIN = 100  # of fewer, there is no p99
+_END_WITHIN_S = 60.0  # longer than it waits for an acknowledgement
 _VERSION = 9
 
 
 class Beat(NamedTuple):
-    """One record: when it was acknowledged, by the monotonic clock that all processes share, and after how long."""
+    """One record: when it was due, by the monotonic clock that all processes share, and how much later it was acked."""
 
     at_s: float
     took_ms: float
+
+
+def beats_until(due_s: float, acked_s: float) -> list[Beat]:
+    """What one acknowledgement says: of its own record, and of all that were due while it was waited for.
+
+    Else a broker that stands still for ten seconds would be one slow record among thousands of quick ones.
+    """
+    count = max(1, math.ceil((acked_s - due_s) / BEAT_S))
+    dues = (due_s + number * BEAT_S for number in range(count))
+    return [Beat(at_s, (acked_s - at_s) * 1e3) for at_s in dues]
 
 
 class Pulse:
@@ -43,11 +55,12 @@ class Pulse:
         self._command = [sys.executable, "-m", "penstock.drills.pulse", str(port), topic]
         self._process: subprocess.Popen[str] | None = None
         self.beats: list[Beat] = []
+        self.is_lost = False  # it was refused, or waited in vain
 
-    def p99_ms(self, spans_s: Sequence[tuple[float, float]]) -> float:
-        """Of the beats of those times; NaN if there were none."""
-        took = sorted(beat.took_ms for beat in self.beats if any(begin <= beat.at_s < end for begin, end in spans_s))
-        return took[int(len(took) * 0.99)] if took else float("nan")
+    def p99_ms(self, from_s: float, until_s: float) -> float:
+        """Of the beats due in that time; NaN if they were too few."""
+        took = sorted(beat.took_ms for beat in self.beats if from_s <= beat.at_s < until_s)
+        return took[int(len(took) * 0.99)] if len(took) >= BEATS_MIN else math.nan
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -61,30 +74,54 @@ class Pulse:
             return
         if kind is not None:
             process.kill()
-        said, _ = process.communicate(timeout=END_WITHIN_S)
+        said, _ = process.communicate(timeout=_END_WITHIN_S)
         if kind is None:
-            if process.returncode != 0:
-                raise PenstockError("the normal client was refused or lost its connection")
-            self.beats = [Beat(*each) for each in json.loads(said)]
+            self.is_lost = process.returncode != 0
+            self.beats = [Beat(*each) for each in json.loads(said or "[]")]
 
 
-def beat_until_told(port: int, topic: str) -> list[Beat]:
-    """Write, wait for the acknowledgement, pause; until standard input ends."""
-    beats = []
+def beat_until_told(port: int, topic: str, beats: list[Beat]) -> None:
+    """Write when the next beat is due, wait for the acknowledgement, note it in `beats`; until standard input ends.
+
+    A beat in vain is noted with the time that it was waited for, then raised.
+    """
     with PlainClient(port) as client:
-        while not select.select([sys.stdin], [], [], BEAT_S)[0]:
-            batch = encode_values([b"pulse" * 20], time.time_ns() // 1_000_000)
-            request = ProduceRequest(
-                None, -1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
-            )
-            begun = time.monotonic()
-            answer = client.ask(request, _VERSION, ProduceResponse).responses[0].partition_responses[0]
-            ended = time.monotonic()
-            if answer.error_code != ErrorCode.NONE:
-                raise PenstockError(f"a record of the normal client was refused: error {answer.error_code}")
-            beats.append(Beat(ended, (ended - begun) * 1e3))
-    return beats
+        due = time.monotonic() + BEAT_S
+        while not select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))[0]:
+            try:
+                _write(client, topic)
+            finally:
+                more = beats_until(due, time.monotonic())
+                beats += more
+            due = more[-1].at_s + BEAT_S
+
+
+def _write(client: PlainClient, topic: str) -> None:
+    batch = encode_values([b"pulse" * 20], time.time_ns() // 1_000_000)
+    request = ProduceRequest(
+        None, -1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
+    )
+    answer = client.ask(request, _VERSION, ProduceResponse).responses[0].partition_responses[0]
+    if answer.error_code != ErrorCode.NONE:
+        raise PenstockError(f"a record of the normal client was refused: error {answer.error_code}")
+
+
+def main(port: str, topic: str) -> int:
+    """Beat, then say all beats; 1 if the client was refused or lost its connection."""
+    beats: list[Beat] = []
+    status = 0
+    try:
+        beat_until_told(int(port), topic, beats)
+    except (OSError, EOFError, PenstockError) as lost:
+        sys.stderr.write(f"the normal client: {lost!r}\n")
+        status = 1
+    try:
+        sys.stdout.write(json.dumps(beats))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(1)  # whoever wanted to know is gone
+    return status
 
 
 if __name__ == "__main__":
-    json.dump(beat_until_told(int(sys.argv[1]), sys.argv[2]), sys.stdout)
+    sys.exit(main(*sys.argv[1:]))

@@ -5,6 +5,7 @@ python -m penstock.drills.siege --frames 1000000 --connections 5000 --seed 7
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import resource
@@ -25,8 +26,11 @@ from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.garbage import count_bomb, honest_requests, mutate
 from penstock.drills.plain_client import PlainClient
 from penstock.drills.pulse import Pulse
+from penstock.drills.status import FAILED, STATUS
 from penstock.drills.throwing import throw
 from penstock.drills.topics import create_topic
+from penstock.errors import PenstockError
+from penstock.lifeline import exit_when_told
 from penstock.wire.apis import APIS
 
 MIB = 1024 * 1024
@@ -35,6 +39,7 @@ TOPIC, UNHURT = "mutants", "unhurt"
 SETTINGS = {"topics_max": 200, "partitions_max": 500, "groups_max": 500, "transactional_ids_max": 500}
 GROWTH_MAX = 64 * MIB
 TIMES_MAX = 2.0  # what the siege may cost a normal client's p99, beside the calm before and after it
+PORTION_MIN = 5_000  # a phase of a few frames has too few beats for a p99
 _CALM_S = 10.0
 _LORIS = b"\x00\x00\x10"  # the beginning of a length
 
@@ -57,17 +62,28 @@ class Outcome(NamedTuple):
     troubles: list[str]
 
     def times(self) -> tuple[float, float]:
-        """The normal client's p99 in the whole siege, times that of the worse and of the better calm."""
-        calm_ms = sorted((self._p99_ms(self.phases[0]), self._p99_ms(self.phases[-1])))
-        siege_ms = self._p99_ms(*self.phases[1:-1])
-        return siege_ms / calm_ms[1], siege_ms / calm_ms[0]
+        """The normal client's p99 in the worst phase of the siege, times that of the worse and of the better calm.
+
+        NaN if no phase, or not every calm, has one.
+        """
+        better_ms, worse_ms = self._calms_ms()
+        siege_ms = max((known for known in self._sieges_ms() if not math.isnan(known)), default=math.nan)
+        return siege_ms / worse_ms, siege_ms / better_ms
 
     def verdict(self) -> Result:
-        """Whether the normal client is unhurt; unknown if one calm says so and the other not, as on a busy machine."""
+        """Whether the normal client is unhurt in every phase, by both calms.
+
+        Unknown if these do not agree, as on a busy machine, or if a phase has too few beats.
+        """
+        if self.pulse.is_lost:
+            return Result.INVALID
+        better_ms, worse_ms = self._calms_ms()
         least, most = self.times()
-        if most <= TIMES_MAX:
-            return Result.VALID
-        return Result.INVALID if least > TIMES_MAX else Result.UNKNOWN
+        if least > TIMES_MAX:
+            return Result.INVALID
+        do_agree = worse_ms <= TIMES_MAX * better_ms
+        is_whole = not any(map(math.isnan, self._sieges_ms()))
+        return Result.VALID if most <= TIMES_MAX and do_agree and is_whole else Result.UNKNOWN
 
     def lines(self) -> Iterator[str]:
         """One for each phase: the normal client's p99 and the broker's memory; then the verdict."""
@@ -76,11 +92,19 @@ class Outcome(NamedTuple):
             p99 = f"p99 of a normal client {self._p99_ms(phase):.2f} ms"
             yield f"{phase.name} ({took}): {p99}, memory {phase.resident_bytes / MIB:.1f} MiB"
         least, most = self.times()
-        cost = f"its p99 in the siege is {least:.2f} to {most:.2f} times that of the calms beside it"
+        cost = f"its p99 in the worst phase is {least:.2f} to {most:.2f} times that of the calms"
         yield f"a normal client is unhurt: {self.verdict()} ({cost}; at most {TIMES_MAX:.1f} is allowed)"
 
-    def _p99_ms(self, *phases: Phase) -> float:
-        return self.pulse.p99_ms([(phase.from_s, phase.until_s) for phase in phases])
+    def _calms_ms(self) -> tuple[float, float]:
+        """The better one and the worse one."""
+        calms_ms = self._p99_ms(self.phases[0]), self._p99_ms(self.phases[-1])
+        return (math.nan, math.nan) if any(map(math.isnan, calms_ms)) else (min(calms_ms), max(calms_ms))
+
+    def _sieges_ms(self) -> list[float]:
+        return [self._p99_ms(phase) for phase in self.phases[1:-1]]
+
+    def _p99_ms(self, phase: Phase) -> float:
+        return self.pulse.p99_ms(phase.from_s, phase.until_s)
 
 
 class Siege:
@@ -105,14 +129,14 @@ class Siege:
             if humbly:
                 os.nice(10)
             self._phase("calm before", lambda: time.sleep(calm_s))
-            self._phase("count bombs", lambda: throw(broker.port, _bombs()))
-            portion = max(frames // 10, 1)
+            self._phase("count bombs", lambda: throw(broker.port, _bombs(calm_s)))
+            portion = max(frames // 10, PORTION_MIN)
             for first in range(0, frames, portion):
                 count = min(portion, frames - first)
                 self._phase(f"frames to {first + count:,}", partial(throw, broker.port, self._mutants(count)))
             self._phase(f"{connections:,} connections", lambda: self._crowd(connections, calm_s))
             self._phase("calm after", lambda: time.sleep(calm_s))
-        return Outcome(frames, self._phases, pulse, list(self._troubles(pid)))
+        return Outcome(frames, self._phases, pulse, [*self._troubles(pid), *self._losses(pulse)])
 
     def _phase(self, name: str, work: Callable[[], object]) -> None:
         begun = time.monotonic()
@@ -133,6 +157,10 @@ class Siege:
                 caller.sock.sendall(_LORIS)
             time.sleep(seconds)
 
+    def _losses(self, pulse: Pulse) -> Iterator[str]:
+        if pulse.is_lost:
+            yield "the normal client was refused or lost its connection"
+
     def _troubles(self, pid: int) -> Iterator[str]:
         if not self._broker.is_running or self._broker.pid != pid:
             yield "the broker ended"
@@ -146,15 +174,22 @@ class Siege:
             yield f"memory grew by {(thrown[-1] - thrown[0]) / MIB:.0f} MiB after the first tenth of the frames"
 
 
-def _bombs() -> Iterator[bytes]:
-    for key, api in APIS.items():
-        for version in range(api.min_version, api.max_version + 1):
-            yield count_bomb(key, version)
+def _bombs(seconds: float) -> Iterator[bytes]:
+    """One for each version of each API, and again, for so long: a p99 needs its time."""
+    until = time.monotonic() + seconds
+    while True:
+        for key, api in APIS.items():
+            for version in range(api.min_version, api.max_version + 1):
+                yield count_bomb(key, version)
+        if time.monotonic() >= until:
+            return
 
 
 @click.command()
-@click.option("--frames", default=1_000_000, show_default=True, help="Mutated frames of every API and version.")
-@click.option("--connections", default=5_000, show_default=True, help="Callers at once that say nothing whole.")
+@click.option("--frames", type=click.IntRange(0), default=1_000_000, show_default=True, 
+              help="Mutated frames of every API and version.")  # fmt: skip
+@click.option("--connections", type=click.IntRange(0), default=5_000, show_default=True,
+              help="Callers at once that say nothing whole.")  # fmt: skip
 @click.option("--seed", type=int, default=None, help="Repeats the same frames; by default others each time.")
 def command(frames: int, connections: int, seed: int | None) -> None:
     """Besiege a broker, and say what a normal client felt of it."""
@@ -163,16 +198,23 @@ def command(frames: int, connections: int, seed: int | None) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     click.echo(f"siege by {frames:,} frames and {connections:,} connections, seed {seed}, in {folder}")
-    with BrokerProcess(folder / "data", folder, settings=SETTINGS) as broker:
-        outcome = Siege(broker, seed, click.echo).run(frames, connections, humbly=True)
+    repeat = f"data and log are in {folder}; repeat: make siege FRAMES={frames} SEED={seed}"
+    try:
+        with BrokerProcess(folder / "data", folder, settings=SETTINGS) as broker:
+            outcome = Siege(broker, seed, click.echo).run(frames, connections, humbly=True)
+    except (PenstockError, OSError) as broken:
+        click.echo(f"the siege could not be brought to its end: {broken}\n{repeat}")
+        sys.exit(FAILED)
     for line in (*outcome.lines(), *(f"trouble: {trouble}" for trouble in outcome.troubles)):
         click.echo(line)
-    if outcome.troubles or outcome.verdict() is Result.INVALID:
-        click.echo(f"data and log are in {folder}; repeat: make siege FRAMES={frames} SEED={seed}")
-        sys.exit(1)
-    click.echo("no trouble: the same process, well, its memory flat")
+    if not outcome.troubles:
+        click.echo("no trouble: the same process, well, its memory flat")
+    if status := STATUS[outcome.verdict()] or (FAILED if outcome.troubles else 0):
+        click.echo(repeat)
+        sys.exit(status)
     shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
+    exit_when_told()
     command()

@@ -21,6 +21,7 @@ from penstock.drills.storm.picture import Sketch, draw
 from penstock.drills.storm.recording import join_histories
 from penstock.drills.storm.run import Outcome, histories_in, run_storm
 from penstock.errors import PenstockError
+from penstock.lifeline import exit_when_told
 from penstock.sim.plants import PLANTS
 
 REPORTS = TEXT, DATA, PICTURE = ("verdict.txt", "verdict.json", "history.png")
@@ -106,4 +107,5 @@ def write_report(outcome: Outcome, folder: Path, report: Path, repeat: str) -> N
 
 
 if __name__ == "__main__":
+    exit_when_told()
     command()
