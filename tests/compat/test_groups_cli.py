@@ -60,15 +60,34 @@ def test_groups_are_listed_and_described(penstock: Penstock, broker_address: str
         assert (told["state"], told["assignor"], len(told["members"])) == ("stable", "range", 1)
         rows = [(part["partition"], part["committed"], part["end"], part["lag"]) for part in told["partitions"]]
         assert rows == [(0, 2, 2, 0), (1, None, 0, None)]
-        assert {part["member"] for part in told["partitions"]} == {"reader"}
-        assert "reader" in fine(penstock("groups", "describe", topic))
+        (who,) = told["members"]
+        assert (who["client"], {part["member"] for part in told["partitions"]}) == ("reader", {who["id"]})
+        head, *rows = fine(penstock("groups", "describe", topic)).splitlines()[-3:]
+        assert head.split() == ["TOPIC", "PARTITION", "COMMITTED", "START", "END", "LAG", "MEMBER"]
+        assert all(who["id"].startswith(row.split()[-1]) for row in rows)
         assert "has members" in refused(penstock("groups", "delete", topic, "--yes"))
-        assert "members" in refused(penstock("groups", "reset", topic, "--to", "earliest"))
+        assert f"{topic} has members: stop them" in refused(penstock("groups", "reset", topic, "--to", "earliest"))
     finally:
         member.close()
     listed = json.loads(fine(penstock("groups", "list", "--json")))
     assert {"group": topic, "state": "empty", "type": "classic"} in listed
     assert topic in fine(penstock("groups", "list"))
+
+
+def test_what_a_group_has_no_position_for_is_counted_apart(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """A lag of 0 never hides records that the group has not begun to read."""
+    fine(penstock("topics", "create", topic, "--partitions", "2"))
+    for partition, values in ((0, ["one"]), (1, ["two", "three"])):
+        write(broker_address, topic, values, partition=partition)
+    fine(penstock("groups", "reset", topic, "--topic", topic, "--partition", "0", "--to", "latest"))
+    member = ConfluentMember(broker_address, topic, [topic])
+    try:
+        poll_until([member], lambda found: len(found) >= 2)
+        told = described(penstock, topic)
+        assert (told["lag"], told["never_read"], lags(penstock, topic)) == (0, 2, [0, None])
+        assert "0, and 2 records where the group has no position yet" in fine(penstock("groups", "describe", topic))
+    finally:
+        member.close()
 
 
 def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -> None:
@@ -81,6 +100,7 @@ def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -
         assert lags(penstock, topic) == [lag], where
     fine(penstock("groups", "reset", topic, "--to", "earliest", "--dry-run"))
     assert lags(penstock, topic) == [0]
+    assert "use --to earliest or --to latest" in refused(penstock("groups", "reset", topic, "--to", "999999"))
     fine(penstock("groups", "reset", topic, "--to", "8", "--topic", topic, "--partition", "0"))
     assert consumed(penstock, topic, "--until-end") == ["v8", "v9"]
 
@@ -120,4 +140,4 @@ def test_what_cannot_be_said_of_a_group_is_refused(penstock: Penstock, topic: st
     for wrong in (["--from", "5"], ["--partition", "0"]):
         assert "--group" in refused(penstock("consume", topic, "--group", "g", *wrong), 2)
     assert f"there is no topic {topic}" in refused(penstock("consume", topic, "--group", "g"))
-    assert "--to" in refused(penstock("groups", "reset", topic, "--to", "yesterday"), 2)
+    assert "neither 'earliest' nor 'latest'" in refused(penstock("groups", "reset", topic, "--to", "yesterday"), 2)

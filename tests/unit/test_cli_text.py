@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock.cli.output import count, print_table
 from penstock.cli.produce import given_records
 from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
+from penstock.cli.standing import Standing, group_fault, short_ids
 from penstock.cli.starting import parse_from
 from penstock.cli.transactions import ended_text
 from penstock.client.transactions import Ending
@@ -118,3 +119,29 @@ def test_an_abort_is_claimed_only_if_it_was_seen(state: str, ending: Ending, wor
     told = ended_text("payer", state, ending)
     assert told.startswith(words)
     assert ending is Ending.ABORT or "fenced" in told
+
+
+def test_ids_of_members_are_short_and_distinct() -> None:
+    """A few letters of the UUID; more of them where those are the same."""
+    one, two = "penstock-0f8fad5b-d9cb-469f-a165-70867728950e", "penstock-7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    assert list(short_ids([one, two]).values()) == ["penstock-0f8fad5b", "penstock-7c9e6679"]
+    alike = [one, one[:-1] + "f"]
+    assert list(short_ids(alike).values()) == alike
+    assert short_ids(["a", "ab"]) == {"a": "a", "ab": "ab"}
+    assert short_ids([]) == {}
+
+
+def test_what_a_group_has_in_front_of_it() -> None:
+    """From where it can read on; where it has no position, everything that is there, told apart."""
+    found = [Standing("t", 0, committed, 40, 51, "") for committed in (45, 10, None)]
+    assert [(part.lag, part.never_read) for part in found] == [(6, 0), (11, 0), (None, 11)]
+
+
+def test_a_refusal_about_a_group_is_in_our_words() -> None:
+    """Members are named as the reason only where they are."""
+    from confluent_kafka import KafkaError
+
+    assert "g has members: stop them first" in str(group_fault(KafkaError(KafkaError.UNKNOWN_MEMBER_ID), "g"))
+    full = str(group_fault(KafkaError(KafkaError.GROUP_MAX_SIZE_REACHED), "g"))
+    assert "(groups_max)" in full
+    assert "members" not in full

@@ -9,12 +9,13 @@ import click
 from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
 from penstock.cli.names import GROUP, TOPIC
 from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
-from penstock.cli.standing import describe_group, group_answer, no_group, positions, standings
-from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
+from penstock.cli.standing import describe_group, group_answer, group_fault, no_group, positions, short_ids, standings
+from penstock.cli.starting import Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
-_SAME = {"earliest": BEGINNING, "latest": END}
-_COLUMNS = ("topic", "partition", "committed", "end", "lag", "member")
+_WORDS = ("earliest", "latest")
+_WHOLE = "--to earliest or --to latest"
+_COLUMNS = ("topic", "partition", "committed", "start", "end", "lag", "member")
 names_argument = click.argument("names", type=GROUP, nargs=-1, required=True, metavar="GROUP...")
 
 
@@ -45,16 +46,23 @@ def _word(value: Any) -> str:
 @broker_option
 @json_option
 def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
-    """Show members, positions, and how many records each partition has in front of the group."""
+    """Show members, positions, and how many records each partition has in front of the group.
+
+    Where the group has no position there is no lag, as in Kafka's tool; what is there is counted apart.
+    """
     client = admin(broker)
     print_each([_described(client, name) for name in names], as_json, _show)
 
 
 def _show(group: dict[str, Any]) -> None:
     facts = [("group", group["group"]), ("state", group["state"]), ("assignor", group["assignor"])]
-    lag = sum(part["lag"] or 0 for part in group["partitions"])
+    lag = str(group["lag"])
+    if group["never_read"]:
+        lag += f", and {count(group['never_read'], 'record')} where the group has no position yet"
     print_facts([*facts, ("members", len(group["members"])), ("lag", lag)])
-    rows = [["-" if part[column] is None else part[column] for column in _COLUMNS] for part in group["partitions"]]
+    short = short_ids([member["id"] for member in group["members"]]) | {"": ""}
+    parts = [part | {"member": short[part["member"]]} for part in group["partitions"]]
+    rows = [["-" if part[column] is None else part[column] for column in _COLUMNS] for part in parts]
     if rows:
         print_table([column.upper() for column in _COLUMNS], rows)
 
@@ -70,6 +78,8 @@ def _described(client: Any, name: str) -> dict[str, Any]:
             {"id": m.member_id, "client": m.client_id, "host": m.host, "instance": m.group_instance_id}
             for m in found.members
         ],
+        "lag": sum(part.lag or 0 for part in parts),
+        "never_read": sum(part.never_read for part in parts),
         "partitions": [{**part._asdict(), "lag": part.lag} for part in parts],
     }
 
@@ -89,7 +99,7 @@ def _described(client: Any, name: str) -> dict[str, Any]:
 def reset(group: str, where: str, topic: str | None, partition: int | None, dry_run: bool, broker: str) -> None:
     """Move the positions of GROUP, which must have no members; what it reads next begins there."""
     try:
-        begin = parse_from(_SAME.get(where, where))
+        begin = parse_from(where, _WORDS)
     except ValueError as wrong:
         raise click.BadParameter(str(wrong), param_hint="--to") from None
     if partition is not None and topic is None:
@@ -115,7 +125,9 @@ def _plan(broker: str, topics: list[str], partition: int | None, begin: Any) -> 
 
     consumer = Consumer(reach(broker) | {"group.id": "penstock-groups", "enable.auto.commit": False})
     try:
-        return {name: ranges(consumer, name, partitions_of(consumer, name, partition), begin) for name in topics}
+        return {
+            name: ranges(consumer, name, partitions_of(consumer, name, partition), begin, _WHOLE) for name in topics
+        }
     finally:
         consumer.close()
 
@@ -128,7 +140,7 @@ def _move(client: Any, group: str, after: dict[str, list[Range]]) -> None:
     moved = group_answer(client.alter_consumer_group_offsets([request])[group], group)
     refused = [place.error for place in moved.topic_partitions if place.error is not None]
     if refused:
-        raise PenstockError(f"{group}: {refused[0].str()}: if it has members, stop them first")
+        raise group_fault(refused[0], group)
 
 
 @command.command("delete")

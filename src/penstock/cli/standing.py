@@ -9,10 +9,11 @@ from penstock.cli.client import ANSWER_TIMEOUT_S, RefusedError, admin_module, re
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import KafkaError, TopicPartition
     from confluent_kafka.admin import AdminClient
 
-_NOT_FOUND = ("GROUP_ID_NOT_FOUND",)
+_HAS_MEMBERS = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
+_SHORT, _UUID_TAIL = 8, 28  # letters of an id that are shown at least; what may be left out of a UUID
 
 
 class Standing(NamedTuple):
@@ -30,6 +31,11 @@ class Standing(NamedTuple):
         """Records that are there and not yet read; what retention took is not waited for."""
         return None if self.committed is None else max(0, self.end - max(self.committed, self.start))
 
+    @property
+    def never_read(self) -> int:
+        """Records in front of a group that has no position here."""
+        return self.end - self.start if self.committed is None else 0
+
 
 def group_answer(future: Future[Any], group: str) -> Any:
     """What the broker answered about `group`; an error in our words."""
@@ -38,16 +44,30 @@ def group_answer(future: Future[Any], group: str) -> Any:
     try:
         return future.result(ANSWER_TIMEOUT_S)
     except KafkaException as error:
-        code = error.args[0].name()
-        if code in _NOT_FOUND:
-            raise no_group(group) from None
-        if code in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"):
-            raise RefusedError(
-                f"{group} has members: stop them first, 'penstock groups describe {group}' names them", code
-            ) from None
-        raise RefusedError(f"{group}: {reason(error)}", code) from None
+        raise group_fault(error.args[0], group) from None
     except TimeoutError:
         raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
+
+
+def group_fault(fault: KafkaError, group: str) -> PenstockError:
+    """Why the broker refused something about `group`, in our words."""
+    code = fault.name()
+    if code == "GROUP_ID_NOT_FOUND":
+        return no_group(group)
+    if code in _HAS_MEMBERS:
+        told = f"{group} has members: stop them first, 'penstock groups describe {group}' names them"
+    elif code == "GROUP_MAX_SIZE_REACHED":
+        told = f"{group}: the broker keeps no more groups (groups_max): 'penstock groups delete' makes room"
+    else:
+        told = f"{group}: {reason(fault)}"
+    return RefusedError(told, code)
+
+
+def short_ids(ids: list[str]) -> dict[str, str]:
+    """Ids of members as people tell them apart: a few letters of each UUID, more where those are the same."""
+    longest = max(map(len, ids), default=0)
+    cut = next((n for n in range(longest) if len({one[:n] for one in ids}) == len(set(ids))), longest)
+    return {one: one[: max(cut, _SHORT, len(one) - _UUID_TAIL)] for one in ids}
 
 
 def no_group(name: str) -> PenstockError:
@@ -73,7 +93,7 @@ def positions(client: AdminClient, name: str) -> dict[tuple[str, int], int]:
 def standings(client: AdminClient, name: str, members: list[Any]) -> list[Standing]:
     """Every partition that the group has a position in, or that one of its members reads."""
     owners = {
-        (place.topic, place.partition): member.client_id or member.member_id
+        (place.topic, place.partition): member.member_id
         for member in members
         for place in (member.assignment.topic_partitions if member.assignment else ())
     }

@@ -22,23 +22,26 @@ class Range(NamedTuple):
     end: int
 
 
-def parse_from(text: str) -> str | int | datetime:
-    """'beginning', 'end', an offset (negative: from the end), or a moment; ValueError says what is wrong."""
-    if text in (BEGINNING, END):
-        return text
+def parse_from(text: str, words: tuple[str, str] = (BEGINNING, END)) -> str | int | datetime:
+    """The beginning or end by these words, an offset (negative: from the end), or a moment; ValueError says more."""
+    if text in words:
+        return BEGINNING if text == words[0] else END
     if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is neither 'beginning' nor 'end', an offset like 42 or -5, or a time like 2026-11-16T12:00:00Z"
+            f"{text!r} is neither {words[0]!r} nor {words[1]!r}, an offset like 42 or -5, or a time like "
+            "2026-11-16T12:00:00Z"
         ) from None
     return moment if moment.tzinfo else moment.astimezone()
 
 
-def ranges(consumer: Consumer, topic: str, partitions: list[int], begin: str | int | datetime) -> list[Range]:
-    """The range of each partition; PenstockError when an offset lies outside."""
+def ranges(
+    consumer: Consumer, topic: str, partitions: list[int], begin: str | int | datetime, whole: str = "--from beginning"
+) -> list[Range]:
+    """The range of each partition; PenstockError when an offset lies outside, where `whole` is advised."""
     from confluent_kafka import TopicPartition
 
     places = [TopicPartition(topic, partition) for partition in partitions]
@@ -51,10 +54,11 @@ def ranges(consumer: Consumer, topic: str, partitions: list[int], begin: str | i
         found = {p.partition: p.offset for p in consumer.offsets_for_times(asked, timeout=ANSWER_TIMEOUT_S)}
         # No record is that young: the answer is a negative number that means the end.
         return [Range(p, found[p] if found[p] >= 0 else high, max(high, found[p])) for p, (_, high) in bounds.items()]
-    return [Range(p, _start(topic, p, begin, low, high), high) for p, (low, high) in bounds.items()]
+    return [Range(p, _start(topic, p, begin, (low, high), whole), high) for p, (low, high) in bounds.items()]
 
 
-def _start(topic: str, partition: int, begin: str | int, low: int, high: int) -> int:
+def _start(topic: str, partition: int, begin: str | int, bounds: tuple[int, int], whole: str) -> int:
+    low, high = bounds
     if begin == BEGINNING:
         return low
     if begin == END:
@@ -65,7 +69,7 @@ def _start(topic: str, partition: int, begin: str | int, low: int, high: int) ->
     if not low <= offset <= high:
         raise PenstockError(
             f"partition {partition} of {topic} holds offsets {low} to {high}, and {offset} is outside: "
-            "use --from beginning, or --partition to name another"
+            f"use {whole}, or --partition to name another"
         )
     return offset
 
