@@ -8,6 +8,8 @@ import pytest
 from stage.groups import Party
 from stage.nodes import Stage
 
+from penstock.broker.events import Note
+from penstock.broker.groups.coordinator import TELL_FULL_MS
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_groups import DeleteGroupsRequest
 from penstock.wire.messages.describe_groups import DescribeGroupsRequest
@@ -261,7 +263,7 @@ def test_what_has_nothing_in_common_stays_apart() -> None:
 
 
 def test_members_and_groups_are_bounded() -> None:
-    """Over a limit there is a clean error."""
+    """Over a limit there is a clean error; too many groups are told in the log, once a minute."""
     full = ErrorCode.GROUP_MAX_SIZE_REACHED
     party = Party(3, group_members_max=2)
     one, two, three = party
@@ -271,8 +273,16 @@ def test_members_and_groups_are_bounded() -> None:
     party = Party(2, groups_max=1)
     one, two = party
     one.ask_for_id()
-    two.ask_for_id(group="other")
+    for _ in range(3):
+        two.ask_for_id(group="other")
+        assert two.joined().error_code == full
+    party.stage.wait(TELL_FULL_MS)
+    one.ask_for_id()
+    two.ask_for_id(group="more")
     assert two.joined().error_code == full
+    told = [note.details for note in party.stage.seen(Note) if note.event == "group refused"]
+    assert [details["group"] for details in told] == ["other", "more"]
+    assert all("(groups_max)" in str(details["reason"]) for details in told)
     party = Party(1, group_bytes_max=1024)
     (one,) = party
     one.join(protocols={"range": b"x" * 2000})

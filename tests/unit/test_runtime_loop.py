@@ -68,14 +68,18 @@ def test_who_speaks_in_the_moment_it_is_accepted_is_heard(addresses: tuple[Addre
                 assert answer(newcomer)[:4] == answer(busy)[:4] == struct.pack(">i", 7)
 
 
-def test_the_number_of_http_clients_is_bounded(addresses: tuple[Address, Address]) -> None:
-    """One too many is closed at once; those before it are answered, and make room for the next."""
+def test_the_number_of_http_clients_is_bounded(
+    addresses: tuple[Address, Address], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One too many is closed at once, and the log names the setting; those before it make room for the next."""
     _, http = addresses
     with ExitStack() as crowd:
         *taken, refused = [crowd.enter_context(socket.create_connection(http, DEADLINE_S)) for _ in range(HTTP_MAX + 1)]
         assert refused.recv(1) == b""
+        assert crowd.enter_context(socket.create_connection(http, DEADLINE_S)).recv(1) == b""
         assert [get_health(client) for client in taken] == [b"HTTP/1.1 200 OK"] * HTTP_MAX
         assert get_health(crowd.enter_context(socket.create_connection(http, DEADLINE_S))) == b"HTTP/1.1 200 OK"
+    assert capsys.readouterr().err.count("http_connections_max are open") == 1
 
 
 def get_health(client: socket.socket) -> bytes:

@@ -40,7 +40,7 @@ from penstock.broker.syncs import Syncs
 from penstock.broker.timers import Timers
 from penstock.broker.transactions.coordinator import open_transactions
 from penstock.broker.transactions.found import agree_on
-from penstock.config import BrokerConfig
+from penstock.config import BrokerConfig, clipped
 from penstock.errors import ErrorCode, PeerError, StorageError, invariant
 from penstock.log.scan import Damage
 from penstock.ports import Buffer, Disk
@@ -68,6 +68,7 @@ class Node:
         self.meta.on_changed = self._on_changed
         journal = open_group_journal(disk, config, now_ms)
         self.groups = Coordinator(journal, config, self.catalog, new_id, now_ms)
+        self.groups.on_full = self._on_groups_full
         self.dirty: dict[Partition, None] = {}
         self.next_producer_id = self.catalog.producer_ids_below
         self.transactions = open_transactions(self, disk, now_ms)
@@ -366,14 +367,11 @@ class Node:
 
     def on_damage(self, partition: Partition, damage: Damage) -> None:
         self.counters.damaged_reads += 1
-        self.note(
-            "error",
-            "damaged record",
-            partition=partition.name,
-            offset=damage.offset,
-            next_offset=damage.next_offset,
-            reason=damage.reason,
-        )
+        where = {"offset": damage.offset, "next_offset": damage.next_offset}
+        self.note("error", "damaged record", partition=partition.name, **where, reason=damage.reason)
+
+    def _on_groups_full(self, group_id: str) -> None:
+        self.note("warning", "group refused", group=clipped(group_id), reason="there are too many (groups_max)")
 
     @property
     def stopped(self) -> dict[str, str]:

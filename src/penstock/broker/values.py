@@ -13,17 +13,19 @@ from penstock.records.record import decode_records
 _READ_BYTES = 1 << 20
 
 
+class OwnLogError(StorageError):
+    """A log that the node cannot start without is damaged."""
+
+
 def read_values(log: Log, name: str) -> Iterator[bytes]:
-    """Every value, in order. StorageError if the log is damaged."""
+    """Every value, in order. OwnLogError if the log is damaged."""
     offset = log.start_offset
     while offset < log.next_offset:
         try:
             data = read(log, offset, _READ_BYTES)
         except DamagedError as damaged:
-            raise StorageError(
-                f"the {name} is damaged at offset {damaged.damage.offset} ({damaged.damage.reason}); "
-                "run penstock doctor --data DIR"
-            ) from None
+            where = f"at offset {damaged.damage.offset} ({damaged.damage.reason})"
+            raise OwnLogError(f"the {name} is damaged {where}, and the broker does not start without it") from None
         while len(data):
             header = decode_header(data)
             for record in decode_records(data[: header.size]):

@@ -26,6 +26,15 @@ from penstock.records.record import decode_records
 
 _JOURNALS = (GROUPS_FOLDER, TRANSACTIONS_FOLDER)  # called what their folders are called
 
+_INSTEAD = {
+    META_FOLDER: "begin with another data folder: without it nobody knows the names and settings of topics, and no "
+    "broker serves their records, which stay in topics/",
+    GROUPS_FOLDER: "move it away: then all groups and their positions are forgotten, and each group begins anew where "
+    "its auto.offset.reset says",
+    TRANSACTIONS_FOLDER: "move it away: then all transactional ids are forgotten, and what is open is aborted, even "
+    "what is left of a commit that was under way",
+}
+
 
 class Surveyed(NamedTuple):
     """One log of the folder; `topic` is None for the node's own logs and for what nobody knows."""
@@ -50,12 +59,12 @@ class Surveyed(NamedTuple):
 def survey(disk: Disk) -> Iterator[Surveyed]:
     """Every log below the data folder, the metadata log first."""
     catalog = Catalog()
-    findings = inspect_partition(disk, META_FOLDER)
+    findings = _of_own(META_FOLDER, inspect_partition(disk, META_FOLDER))
     findings += _replay(disk, catalog)
     yield Surveyed(None, None, META_FOLDER, findings)
     for folder in _JOURNALS:
         if disk.exists(folder):
-            yield Surveyed(None, None, folder, _inspect(disk, folder))
+            yield Surveyed(None, None, folder, _of_own(folder, _inspect(disk, folder)))
     for name in sorted(catalog.topics):
         topic = catalog.topics[name]
         for partition in range(topic.partitions):
@@ -65,6 +74,12 @@ def survey(disk: Disk) -> Iterator[Surveyed]:
         what = "no topic in the metadata log owns this folder"
         advice = "keep it if the metadata log is damaged: the records in it are readable; else remove it"
         yield Surveyed(None, None, folder, [Finding(Kind.KEPT_ASIDE, folder, what, advice), *_inspect(disk, folder)])
+
+
+def _of_own(folder: str, findings: list[Finding]) -> list[Finding]:
+    """No reader steps over damage here: the broker does not start."""
+    advice = f"no broker starts on it: restore {folder}/ from a backup, or {_INSTEAD[folder]}"
+    return [one._replace(advice=advice) if one.kind is Kind.DAMAGED else one for one in findings]
 
 
 def _inspect(disk: Disk, folder: str) -> list[Finding]:

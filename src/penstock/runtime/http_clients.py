@@ -9,6 +9,9 @@ from penstock.broker.node import Node
 from penstock.config import BrokerConfig
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.http import HttpChannel
+from penstock.runtime.logs import log_line
+
+TELL_FULL_MS = 60_000  # who is refused may come again at once
 
 
 class HttpClients:
@@ -20,6 +23,7 @@ class HttpClients:
         self._clock = clock
         self._poller = poller
         self._channels: dict[int, HttpChannel] = {}
+        self._tell_full_ms = clock.now_ms()
 
     def __contains__(self, fd: int) -> bool:
         return fd in self._channels
@@ -27,11 +31,15 @@ class HttpClients:
     def __len__(self) -> int:
         return len(self._channels)
 
-    def accept(self, sock: socket.socket, _peer: str) -> None:
+    def accept(self, sock: socket.socket, peer: str) -> None:
+        now_ms = self._clock.now_ms()
         if len(self._channels) >= self._config.http_connections_max:
             sock.close()
+            if now_ms >= self._tell_full_ms:
+                self._tell_full_ms = now_ms + TELL_FULL_MS
+                log_line("warning", "http connection refused", peer=peer, reason="http_connections_max are open")
             return
-        self._channels[sock.fileno()] = HttpChannel(sock, self._clock.now_ms())
+        self._channels[sock.fileno()] = HttpChannel(sock, now_ms)
         self._poller.register(sock.fileno(), select.POLLIN)
 
     def serve(self, fd: int) -> None:

@@ -11,8 +11,9 @@ import sys
 from uuid import uuid4
 
 from penstock.broker.node import Node
+from penstock.broker.values import OwnLogError
 from penstock.config import BrokerConfig
-from penstock.errors import ConfigError, PenstockError
+from penstock.errors import ConfigError, PenstockError, StorageError
 from penstock.runtime.addresses import read_addresses
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.disk import RealDisk, lock_folder
@@ -35,7 +36,10 @@ def run_broker(config: BrokerConfig) -> int:
     clock = SteadyClock()
     disk = RealDisk(config.data)
     began_ms = clock.now_ms()
-    node = Node(disk, config, addresses.get("advertise", (host, port)), uuid4, began_ms)
+    try:
+        node = Node(disk, config, addresses.get("advertise", (host, port)), uuid4, began_ms)
+    except OwnLogError as damaged:
+        raise StorageError(f"{damaged}: 'penstock doctor --data {config.data}' says what can be done") from None
     loop = Loop(node, config, clock, SyncPool(disk, config))
     loop.listen(listener)
     if "metrics" in addresses:

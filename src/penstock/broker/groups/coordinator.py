@@ -35,6 +35,7 @@ from penstock.wire.messages.sync_group import SyncGroupResponse
 
 SWEEP_AT_ONCE = 200  # groups a step: looking through all positions at once would stall every client
 SWEEP_PAUSE_MS = 100
+TELL_FULL_MS = 60_000  # who is refused comes again at once
 
 
 class Coordinator:
@@ -51,6 +52,8 @@ class Coordinator:
         self._new_id = new_id
         self.groups: dict[str, Group] = {}
         self.on_ended: Callable[[str], None] = lambda _: None  # one of its name begins anew
+        self.on_full: Callable[[str], None] = lambda _: None  # there are too many for this one
+        self._tell_full_ms = now_ms
         self.tally = Tally()
         self.consumers = Consumers(journal, config, catalog, self.alarms, new_id, now_ms)
         self.consumers.on_void = self._restore
@@ -81,13 +84,18 @@ class Coordinator:
     def _make(self, group_id: str, now_ms: int) -> Group | None:
         """The group of this name, made if need be; None if there are too many."""
         group = self.groups.get(group_id)
-        if group is None and not self._is_full:
+        if group is None and not self._is_full(group_id, now_ms):
             group = self.groups[group_id] = Group(group_id, self.tally, now_ms)
         return group
 
-    @property
-    def _is_full(self) -> bool:
-        return len(self.groups) + len(self.consumers.groups) >= self.config.groups_max
+    def _is_full(self, group_id: str, now_ms: int) -> bool:
+        """Whether there is no room for this group, which is told now and then."""
+        if len(self.groups) + len(self.consumers.groups) < self.config.groups_max:
+            return False
+        if now_ms >= self._tell_full_ms:
+            self._tell_full_ms = now_ms + TELL_FULL_MS
+            self.on_full(group_id)
+        return True
 
     # The newer protocol.
 
@@ -99,7 +107,11 @@ class Coordinator:
                 why = f"Group {request.group_id} is not a consumer group."
                 reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=why))
                 return
-        elif request.epoch == 0 and request.group_id not in self.consumers.groups and self._is_full:
+        elif (
+            request.epoch == 0
+            and request.group_id not in self.consumers.groups
+            and self._is_full(request.group_id, now_ms)
+        ):
             reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
             return
         self.consumers.heartbeat(request, reply, now_ms)
