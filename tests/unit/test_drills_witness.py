@@ -7,7 +7,8 @@ import pytest
 from penstock.assure.history import Ended, Event, Outcome, Settle
 from penstock.assure.verdict import Doubt, Result, Tally, Verdict
 from penstock.drills.storm.cast import FULL
-from penstock.drills.storm.witness import Span, Witness
+from penstock.drills.storm.weather import Span
+from penstock.drills.storm.witness import Witness
 
 ACKED = Settle("writer-c.0", "records", 0, "a", Outcome.OK, 0)
 COMMITTED = Ended("owner-c.1", "owner-c.1-0", True, Outcome.OK)

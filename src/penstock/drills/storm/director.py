@@ -12,7 +12,7 @@ from typing import NamedTuple
 from penstock.drills.proxy_process import ProxyProcess
 from penstock.drills.storm.cast import Cast, Player
 from penstock.drills.storm.stage import PenstockStage, Stage
-from penstock.drills.storm.weather import Deed, Weather
+from penstock.drills.storm.weather import Deed, Span, Weather
 from penstock.errors import PenstockError
 from penstock.wire.apis import ApiKey
 
@@ -48,10 +48,10 @@ class Director:
         self.done: list[Done] = []
         self.slowest_start_s = 0.0
 
-    def play(self, seconds: float, tell: Callable[[str], None], deeds_min: int = 0) -> None:
+    def play(self, seconds: float, tell: Callable[[str], None], deeds_min: int = 0) -> Span:
         """Deeds for so long, and on until so many are done; what then still lasts is ended by `calm`."""
-        ends = time.monotonic() + seconds
-        told = time.monotonic()
+        began = told = time.monotonic()
+        ends = began + seconds
         deed = self._weather.next()
         at = time.monotonic() + deed.wait_s
         while (now := time.monotonic()) < ends + (PLAY_ON_S if len(self.done) < deeds_min else 0):
@@ -63,6 +63,7 @@ class Director:
                 told = now
                 tell(f"{len(self.done)} deeds, {self.lives} lives of clients, {max(ends - now, 0):.0f} s left")
             time.sleep(TICK_S)
+        return Span(began, now)
 
     @property
     def lives(self) -> int:

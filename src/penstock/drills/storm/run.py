@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +23,7 @@ from penstock.drills.storm.recording import StampedRecorder, join_histories
 from penstock.drills.storm.roles import COPIES, COPIES_PARTITIONS, QUICK, RECORDS, RECORDS_PARTITIONS, RECORDS_PLACES
 from penstock.drills.storm.stage import KafkaStage, PenstockStage, Stage
 from penstock.drills.storm.weather import FIRST, Weather
-from penstock.drills.storm.witness import Span, Witness
+from penstock.drills.storm.witness import Witness
 from penstock.drills.topics import create_topic
 
 DISK_BYTES = 2 * 1024**3
@@ -61,10 +60,7 @@ def run_storm(
     parts: Sequence[Part] = FULL,
     deeds_min: int = len(FIRST),
 ) -> Outcome:
-    """Storm for so long, or, on a slow machine, until so many deeds are done; then calm, then the verdict.
-
-    `plant` puts a bug of the simulator into our broker.
-    """
+    """Storm for so long, and on until so many deeds are done; then calm, then the verdict. `plant`: a bug to put in."""
     histories = folder / "history"
     histories.mkdir()
     outcome: Outcome | None = None
@@ -86,9 +82,7 @@ def run_storm(
         stage.start()
         proxy.target_port = stage.port
         proxy.start()
-        create_topic(address, RECORDS, RECORDS_PARTITIONS, SETTINGS)
-        create_topic(address, COPIES, COPIES_PARTITIONS, SETTINGS)
-        create_topic(address, QUICK, 1, SETTINGS if kafka else {**SETTINGS, "penstock.durability": "memory"})
+        _create_topics(address, {} if kafka else {"penstock.durability": "memory"})
         cast = Cast(parts, address, histories, seed)
         stack.callback(cast.kill)
         recorder = StampedRecorder(histories / "stage.jsonl")
@@ -100,9 +94,7 @@ def run_storm(
         cast.tend()
         auditor.start()
         stack.callback(auditor.stop)
-        began = time.monotonic()
-        director.play(seconds, tell, deeds_min)
-        witness = Witness(Span(began, time.monotonic()), parts)
+        witness = Witness(director.play(seconds, tell, deeds_min), parts)
         tell("calm: everything settles, then all is read from the beginning")
         director.calm()
         troubles = settle(cast, address, auditor, recorder, tell)
@@ -114,6 +106,12 @@ def run_storm(
         numbers = (director.slowest_start_s, proxy.swallowed, proxy.held_back)
         outcome = Outcome(verdict, director.done, director.lives, gave_up, *numbers, troubles)
     return outcome
+
+
+def _create_topics(address: str, quick: dict[str, str]) -> None:
+    create_topic(address, RECORDS, RECORDS_PARTITIONS, SETTINGS)
+    create_topic(address, COPIES, COPIES_PARTITIONS, SETTINGS)
+    create_topic(address, QUICK, 1, {**SETTINGS, **quick})
 
 
 def histories_in(folder: Path) -> list[Path]:

@@ -37,6 +37,13 @@ class Deed(NamedTuple):
     number: int = 0
 
 
+class Span(NamedTuple):
+    """When the weather began and ended."""
+
+    from_s: float
+    until_s: float
+
+
 class Weather:
     """Deeds without end: kills of broker, proxy and a client, one of each other kind, then by weight."""
 

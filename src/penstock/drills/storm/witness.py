@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -11,13 +10,7 @@ from penstock.assure.history import Ended, Event, Outcome, Settle
 from penstock.assure.verdict import Doubt, Reason, Result, Verdict
 from penstock.drills.storm.cast import Part
 from penstock.drills.storm.recording import Stamped
-
-
-class Span(NamedTuple):
-    """When the weather began and ended."""
-
-    from_s: float
-    until_s: float
+from penstock.drills.storm.weather import Span
 
 
 class Witness:
