@@ -13,6 +13,7 @@ from typing import NamedTuple
 from penstock.drills.storm.client import BEGINS_ANEW, SIGNALS
 
 BACK_AFTER_S = 0.3
+WAKE_EVERY_S = 0.1
 
 
 class Part(NamedTuple):
@@ -146,6 +147,9 @@ class Cast:
         for player in leaving:
             player.signal(signal.SIGTERM)
         deadline = time.monotonic() + within_s
+        # Who was told to stand still a moment ago may do so only now.
+        while sum(player.signal(signal.SIGCONT) for player in leaving) and time.monotonic() < deadline:
+            time.sleep(WAKE_EVERY_S)
         for player in leaving:
             player.end(deadline - time.monotonic())
             player.back_at = float("inf")
