@@ -7,8 +7,9 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.config import TOPIC_SETTINGS, AnalyzeConfig, BrokerConfig, EdgeConfig, Settings, build_config, hint
+from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig, Settings, build_config, hint
 from penstock.errors import ConfigError
+from penstock.topic_config import TOPIC_SETTINGS
 
 OWN_FILE, PROJECT_FILE = "penstock.toml", "pyproject.toml"
 TABLES: dict[str, type] = {"broker": BrokerConfig, "edge": EdgeConfig, "analyze": AnalyzeConfig}

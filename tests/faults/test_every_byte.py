@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.drills.garbage import a_batch
 from penstock.log.inspect import Kind, inspect_partition
 from penstock.log.log import Log
@@ -17,6 +17,7 @@ from penstock.log.reading import DamagedError, read
 from penstock.log.recovery import open_log
 from penstock.records.batch import decode_header
 from penstock.runtime.disk import RealDisk
+from penstock.topic_config import TopicConfig
 
 BATCHES = 5
 NOW_MS = 1_800_000_000_000

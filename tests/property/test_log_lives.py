@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from stage.batches import batch
 from stage.logs import FOLDER, cut, new_disk, opened, read_all, stage, sync
 
-from penstock.config import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.inspect import inspect_partition
 from penstock.log.reading import read
 from penstock.records.batch import decode_header
 from penstock.records.record import decode_records
 from penstock.sim.inode import Mood
+from penstock.topic_config import TopicConfig
 
 SMALL = TopicConfig(segment_bytes=700)
 ACTIONS = ["append", "append", "flush", "sync", "sync", "full", "kill", "stop", "power", "checkpoint", "witness"]

@@ -10,7 +10,6 @@ from stage.batches import batch
 from stage.logs import FOLDER, cut, new_disk, opened, stage, sync
 from stage.transactions import committed_values, stage_end, stage_part
 
-from penstock.config import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.log import Log
 from penstock.log.reading import read
@@ -18,6 +17,7 @@ from penstock.records.batch import decode_header
 from penstock.records.marker import decode_marker
 from penstock.records.record import decode_records
 from penstock.sim.inode import Mood
+from penstock.topic_config import TopicConfig
 
 SMALL = TopicConfig(segment_bytes=600)
 PIDS = (1, 2, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.log.layout import file_name
 from penstock.log.log import Log
 from penstock.log.reading import read
@@ -12,6 +12,7 @@ from penstock.log.recovery import open_log
 from penstock.ports import Buffer
 from penstock.records.batch import decode_header
 from penstock.sim.disk import FakeDisk
+from penstock.topic_config import TopicConfig
 from stage.batches import NOW_MS
 
 FOLDER = "p"

@@ -9,8 +9,8 @@ import pytest
 from stage.batches import batch
 from stage.nodes import Stage, ack_of
 
-from penstock.config import TOPIC_SETTINGS
 from penstock.errors import ErrorCode
+from penstock.topic_config import TOPIC_SETTINGS
 from penstock.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,

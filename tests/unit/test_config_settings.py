@@ -7,17 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from penstock.config import (
-    TOPIC_SETTINGS,
-    BrokerConfig,
-    TopicConfig,
-    build_config,
-    clipped,
-    hint,
-    topic_config,
-    topic_faults,
-)
+from penstock.config import BrokerConfig, build_config, clipped, hint
 from penstock.errors import ConfigError
+from penstock.topic_config import TOPIC_SETTINGS, TopicConfig, topic_config, topic_faults
 
 BOUNDED = [field for field in dataclasses.fields(BrokerConfig) if type(field.default) is int]
 

@@ -6,7 +6,6 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, cut, new_disk, opened, overwrite, path, put, read_all, stage, sync
 
-from penstock.config import TopicConfig
 from penstock.log.inspect import Kind, inspect_partition
 from penstock.log.log import Log
 from penstock.log.producers import Sent
@@ -15,6 +14,7 @@ from penstock.log.retention import plan_start, should_roll
 from penstock.records.batch import decode_header
 from penstock.sim.disk import FakeDisk
 from penstock.sim.inode import Mood
+from penstock.topic_config import TopicConfig
 
 COUNTS = (1, 3, 2, 1)
 STARTS = (0, 1, 4, 6)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.log.index import SparseIndex, encode_index
 from penstock.log.inspect import Finding, Kind, inspect_partition
 from penstock.log.producers import ProducerTable, encode_snapshot
@@ -16,6 +16,7 @@ from penstock.log.witness import Witness, encode_witness
 from penstock.ports import Buffer
 from penstock.records.batch import assign_offset
 from penstock.records.record import encode_values
+from penstock.topic_config import TopicConfig
 
 FOLDER = "p"
 BATCHES, RECORDS = 9, 2

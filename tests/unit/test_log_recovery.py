@@ -6,7 +6,6 @@ import pytest
 from stage.batches import batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, read_all, stage, sync
 
-from penstock.config import TopicConfig
 from penstock.errors import StorageError, SyncFailedError
 from penstock.log.log import Log
 from penstock.log.reading import DamagedError, read
@@ -14,6 +13,7 @@ from penstock.log.witness import Witness, decode_witness, encode_witness
 from penstock.records.batch import decode_header
 from penstock.sim.disk import FakeDisk
 from penstock.sim.inode import Mood
+from penstock.topic_config import TopicConfig
 
 SMALL = TopicConfig(segment_bytes=500)
 WITNESS = f"{FOLDER}/durable"

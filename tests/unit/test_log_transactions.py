@@ -7,7 +7,6 @@ from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, sync
 from stage.transactions import committed_values, stage_end, stage_part
 
-from penstock.config import TopicConfig
 from penstock.errors import StorageError
 from penstock.log.log import Log
 from penstock.log.producers import Fault, ProducerTable, decode_snapshot, encode_snapshot
@@ -15,6 +14,7 @@ from penstock.log.reading import aborted_between, read
 from penstock.records.batch import decode_header, encode_filler
 from penstock.records.marker import Marker, decode_marker, encode_marker
 from penstock.sim.disk import FakeDisk
+from penstock.topic_config import TopicConfig
 
 SMALL = TopicConfig(segment_bytes=400)
 

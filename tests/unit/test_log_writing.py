@@ -6,11 +6,12 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, cut, new_disk, opened, path, put, read_all, stage, sync
 
-from penstock.config import MIB, TopicConfig
+from penstock.config import MIB
 from penstock.errors import InvariantError, StorageError
 from penstock.log.reading import read
 from penstock.records.batch import decode_header
 from penstock.sim.inode import Mood
+from penstock.topic_config import TopicConfig
 
 
 def test_a_batch_is_visible_only_when_it_is_durable() -> None:

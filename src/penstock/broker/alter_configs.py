@@ -6,8 +6,9 @@ from penstock.broker.call import Call, answer_change
 from penstock.broker.catalog import name_fault
 from penstock.broker.changes import Change, TopicConfigured
 from penstock.broker.describe_configs import TOPIC
-from penstock.config import TOPIC_SETTINGS, clipped, hint, topic_faults
+from penstock.config import clipped, hint
 from penstock.errors import ErrorCode
+from penstock.topic_config import TOPIC_SETTINGS, topic_faults
 from penstock.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,

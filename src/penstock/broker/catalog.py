@@ -16,7 +16,7 @@ from penstock.broker.changes import (
     TopicCreated,
     TopicDeleted,
 )
-from penstock.config import TopicConfig, topic_config
+from penstock.topic_config import TopicConfig, topic_config
 
 NODE_ID = 1
 NAME_LENGTH_MAX = 249

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from penstock.broker.call import Call, answer_change
 from penstock.broker.catalog import NODE_ID, name_fault
 from penstock.broker.changes import Change, TopicCreated
-from penstock.config import TOPIC_SETTINGS, topic_faults
 from penstock.errors import ErrorCode
+from penstock.topic_config import TOPIC_SETTINGS, topic_faults
 from penstock.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,

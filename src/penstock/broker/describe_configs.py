@@ -6,8 +6,9 @@ import dataclasses
 
 from penstock.broker.call import Call
 from penstock.broker.catalog import NODE_ID, Topic, name_fault
-from penstock.config import TOPIC_SETTINGS, BrokerConfig
+from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
+from penstock.topic_config import TOPIC_SETTINGS
 from penstock.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

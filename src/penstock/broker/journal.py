@@ -8,11 +8,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.broker.partition import Partition
 from penstock.broker.values import read_values
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.recovery import open_log
 from penstock.ports import Disk
 from penstock.records.record import encode_values
+from penstock.topic_config import TopicConfig
 
 COMPACT_BYTES = 4 * 1024 * 1024  # written since the last snapshot, and twice as much as that took
 _KEEP_FOR_EVER = TopicConfig(retention_ms=-1, segment_bytes=16 * 1024 * 1024, segment_ms=2**62)

@@ -12,7 +12,7 @@ from penstock.broker.changes import Change, ClusterNamed, decode_change, encode_
 from penstock.broker.partition import Partition
 from penstock.broker.store import Store
 from penstock.broker.values import read_values
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.layout import META_FOLDER, TOPICS_FOLDER
 from penstock.log.log import Log
@@ -20,6 +20,7 @@ from penstock.log.recovery import open_log
 from penstock.log.saving import save_file
 from penstock.ports import Disk
 from penstock.records.record import encode_values
+from penstock.topic_config import TopicConfig
 
 SPARE = f"{META_FOLDER}/spare"
 SPARE_BYTES = 256 * 1024  # lets topics be deleted on a full disk

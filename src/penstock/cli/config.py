@@ -13,9 +13,10 @@ from typing import Any
 import click
 
 from penstock.cli.output import json_option, print_facts, print_json
-from penstock.config import TOPIC_SETTINGS, hint
+from penstock.config import hint
 from penstock.errors import ConfigError
 from penstock.settings import TABLES, load_config
+from penstock.topic_config import TOPIC_SETTINGS
 
 # As Spark itself redacts, and what it forgets: jaas holds a password among other words.
 _SECRET = re.compile(r"token|password|passphrase|secret|credential|(access|account|api)[._-]?key|jaas", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from penstock.cli.client import NoTopicError, admin_module, answer
-from penstock.config import TOPIC_SETTINGS
+from penstock.topic_config import TOPIC_SETTINGS
 
 _SIZE = "max.message.bytes"
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from contextlib import suppress
 from typing import NamedTuple
 
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.errors import StorageError, SyncFailedError, invariant
 from penstock.log.layout import PRODUCERS, WITNESS, base_offsets, file_name
 from penstock.log.point import Point
@@ -17,6 +17,7 @@ from penstock.log.transactions import Transactions
 from penstock.log.witness import FILE_SIZE, SLOTS, Witness, next_generation, write_witness
 from penstock.ports import Disk, File
 from penstock.records.batch import assign_offset, encode_filler
+from penstock.topic_config import TopicConfig
 
 SNAPSHOTS_KEPT = 2
 BOUNDARIES_MAX = 256

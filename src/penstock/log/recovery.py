@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.config import BrokerConfig, TopicConfig
+from penstock.config import BrokerConfig
 from penstock.errors import StorageError, SyncFailedError
 from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
 from penstock.log.log import Log
@@ -16,6 +16,7 @@ from penstock.log.transactional import abort_open, replay_batch, replay_marker
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File
 from penstock.records.marker import is_marker
+from penstock.topic_config import TopicConfig
 
 
 class _Start(NamedTuple):

@@ -11,7 +11,6 @@ from penstock.assure.history import Poll
 from penstock.assure.verdict import Violation
 from penstock.broker import fetch, journal, metalog, room
 from penstock.broker.transactions.changes import State
-from penstock.config import TOPIC_SETTINGS
 from penstock.log import index as log_index
 from penstock.sim.chaos import Chaos
 from penstock.sim.committed_reader import CommittedReader
@@ -19,6 +18,7 @@ from penstock.sim.consumer import Consumer
 from penstock.sim.load_checks import READ_IN_STEP_MAX
 from penstock.sim.transaction_checks import torn
 from penstock.sim.world import BrokenError, World
+from penstock.topic_config import TOPIC_SETTINGS
 
 CALM_STEPS_MAX = 1500
 
