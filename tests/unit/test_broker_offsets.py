@@ -201,7 +201,7 @@ def test_a_damaged_metadata_log_refuses_to_start() -> None:
     stage.topic()
     stage.topic("cloud")
     stage.disk.inode(f"meta/{0:020d}.log").flip(80, 1)
-    with pytest.raises(StorageError, match="doctor"):
+    with pytest.raises(StorageError, match="the broker does not start without it"):
         Stage(stage.disk)
     assert len(stage.disk.names("topics")) == 2
 
