@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-# Results are written as they come; a batch of them would only wait.
 _CLIENT = {"kafka.enable.metrics.push": "false"}  # nobody asks our broker for its clients' metrics
+# Results are written as they come; a batch of them would only wait.
 _SINK = _CLIENT | {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"}
 
 
