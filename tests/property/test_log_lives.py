@@ -57,9 +57,9 @@ def test_what_was_acknowledged_survives_every_life(seed: int, script: list[str])
             disk.faults.calm_down()
         elif action == "checkpoint":
             log.save_checkpoint()
-        elif action == "witness" and (file := log.begin_witness_sync()) is not None:
+        elif action == "witness" and (file := log.witness.begin_sync()) is not None:
             file.sync()
-            log.end_witness_sync(is_durable=True)
+            log.witness.end_sync(is_durable=True)
         elif action in ("kill", "stop", "power"):
             if action == "stop":
                 sync(log)

@@ -93,9 +93,9 @@ def test_whatever_happens_the_state_is_what_the_log_says(seed: int, script: list
             for name in disk.names(FOLDER):
                 if name.endswith(ending):
                     disk.remove(f"{FOLDER}/{name}")
-        elif action == "witness" and (file := log.begin_witness_sync()) is not None:
+        elif action == "witness" and (file := log.witness.begin_sync()) is not None:
             file.sync()
-            log.end_witness_sync(is_durable=True)
+            log.witness.end_sync(is_durable=True)
         elif action in ("kill", "stop", "power"):
             if action == "stop":
                 sync(log)

@@ -37,10 +37,10 @@ def with_durable_witness(count: int) -> tuple[FakeDisk, Log]:
 
 
 def sync_witness(log: Log) -> None:
-    file = log.begin_witness_sync()
+    file = log.witness.begin_sync()
     assert file is not None
     file.sync()
-    log.end_witness_sync(is_durable=True)
+    log.witness.end_sync(is_durable=True)
 
 
 def test_after_a_failed_sync_of_it_the_durable_one_is_not_written_over() -> None:
@@ -48,8 +48,8 @@ def test_after_a_failed_sync_of_it_the_durable_one_is_not_written_over() -> None
     disk, log = with_durable_witness(3)
     for _ in range(4):
         put(log, batch(), batch())
-        assert log.begin_witness_sync() is not None
-        log.end_witness_sync(is_durable=False)
+        assert log.witness.begin_sync() is not None
+        log.witness.end_sync(is_durable=False)
         put(log, batch())
         assert offset_left(disk) == 3
     sync_witness(log)
@@ -62,10 +62,10 @@ def test_a_sync_that_failed_for_another_file_may_have_made_it_durable() -> None:
     log = opened(disk)
     for count in range(1, 6):
         put(log, batch())
-        file = log.begin_witness_sync()
+        file = log.witness.begin_sync()
         assert file is not None
         file.sync()
-        log.end_witness_sync(is_durable=False)
+        log.witness.end_sync(is_durable=False)
         assert offset_left(disk) == count
     put(log, batch())
     assert offset_left(disk) == 5
@@ -75,15 +75,15 @@ def test_while_a_sync_of_it_is_under_way_the_durable_one_is_not_written_over() -
     """Nor is the one that is on its way: when the sync has ended, it counts."""
     disk, log = with_durable_witness(3)
     put(log, batch())
-    file = log.begin_witness_sync()
+    file = log.witness.begin_sync()
     assert file is not None
     covered = disk.inode(file.path).begin_sync()
     for _ in range(3):
         put(log, batch())
         assert offset_left(disk) == 3
-    assert log.begin_witness_sync() is None, "there is no slot for a third"
+    assert log.witness.begin_sync() is None, "there is no slot for a third"
     disk.inode(file.path).end_sync(covered)
-    log.end_witness_sync(is_durable=True)
+    log.witness.end_sync(is_durable=True)
     for _ in range(3):
         put(log, batch())
         assert offset_left(disk) == 4
@@ -96,7 +96,7 @@ def test_after_a_kill_it_is_not_known_which_one_is_durable_and_none_is_lost() ->
     for generations in range(1, 8):
         disk, log = with_durable_witness(generations)
         put(log, batch())
-        assert log.begin_witness_sync() is not None
+        assert log.witness.begin_sync() is not None
         put(log, batch())
         stage(log, batch())
         log.flush()

@@ -53,7 +53,7 @@ class Syncs:
         for partition in partitions:
             if partition.log.needs_sync:
                 found.append(self.start(partition))
-            if (file := partition.log.begin_witness_sync()) is not None:
+            if (file := partition.log.witness.begin_sync()) is not None:
                 files.append(file)
                 witnessed.append(partition)
         return [*found, self._number(witnessed, files, [])] if files else found
@@ -61,6 +61,7 @@ class Syncs:
     def on_witnessed(self, partitions: list[Partition], is_durable: bool, now_ms: int) -> None:
         """A sync of durable points has ended; those that moved meanwhile, and had to wait for it, are next."""
         for partition in partitions:
-            partition.log.end_witness_sync(is_durable)
-            if partition.log.witness_dirty and partition.log.stopped is None:
+            witness = partition.log.witness
+            witness.end_sync(is_durable)
+            if witness.is_dirty and partition.log.stopped is None:
                 self.unwitness(partition, now_ms)

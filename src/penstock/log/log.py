@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from penstock.config import BrokerConfig
 from penstock.errors import StorageError, SyncFailedError, invariant
-from penstock.log.layout import PRODUCERS, WITNESS, base_offsets, file_name
+from penstock.log.layout import PRODUCERS, base_offsets, file_name
 from penstock.log.point import Point
 from penstock.log.producers import ProducerTable, encode_snapshot
 from penstock.log.saving import save_file
 from penstock.log.segment import Segment
 from penstock.log.transactions import Transactions
-from penstock.log.witness import FILE_SIZE, SLOTS, Witness, next_generation, write_witness
+from penstock.log.witness import Witness
+from penstock.log.witness_file import WitnessFile
 from penstock.ports import Disk, File
 from penstock.records.batch import assign_offset, encode_filler
 from penstock.topic_config import TopicConfig
@@ -56,12 +57,7 @@ class Log:
         self.stable = self.written  # below it every transaction is decided, and readers can see how
         self.boundaries: dict[int, Point] = {}
         self.folder_dirty = False
-        self.witness_dirty = False
-        self._witness = Witness(0, 0, 0, 0, 0)
-        self._witness_file: File | None = None
-        self._witness_safe: int | None = None  # durable for certain; None: the last one is with the first group
-        self._witness_tried: int | None = None  # the last one of which a sync began: durable perhaps
-        self._is_witness_syncing = False
+        self.witness = WitnessFile(disk, folder)
         self._proven_segment = -1  # where a witness points that is durable for certain
         self._dirty: list[File] = []
         self._syncing: Point | None = None
@@ -103,7 +99,7 @@ class Log:
         try:
             if self.stopped is not None:
                 raise StorageError(self.stopped)
-            if self.config.in_memory and self.next_offset > self._witness.reserved:
+            if self.config.in_memory and self.next_offset > self.witness.last.reserved:
                 # Offsets below the reserve may be in use: promised durably before any of them is.
                 self._prove_witness(self.next_offset + self.limits.memory_reserve)
             active.write(self._staged, self.staged_bytes, is_synced=not self.config.in_memory)
@@ -154,7 +150,7 @@ class Log:
             self._show(self.durable)
         # Neither is needed for the promise: the witness stays a lower bound, the checkpoint can be rebuilt.
         with suppress(OSError):
-            self._write_witness(self._witness.reserved)
+            self._write_witness(self.witness.last.reserved)
             if self._unsaved_bytes >= self.limits.checkpoint_bytes:
                 self.save_checkpoint()
 
@@ -271,13 +267,13 @@ class Log:
     def prove_start(self) -> None:
         """Make it durable that nothing was ever written: a tail torn by the first group must not pass for damage."""
         self.folder_dirty = True
-        self._prove_witness(self._witness.reserved)
+        self._prove_witness(self.witness.last.reserved)
 
     def _move_witness_on(self) -> None:
         """A witness that points into a removed segment proves nothing: make a newer one durable first."""
         if self._proven_segment < self.segments[1].base_offset:
-            self._prove_witness(self._witness.reserved)
-            self._proven_segment = self._witness.segment
+            self._prove_witness(self.witness.last.reserved)
+            self._proven_segment = self.witness.last.segment
 
     def _sync_now(self, *files: File, folder: bool) -> None:
         """A sync outside of the hot path; if it fails the partition stops, as after any failed sync."""
@@ -299,80 +295,40 @@ class Log:
         for old in base_offsets(self.disk.names(self.folder), PRODUCERS)[:-SNAPSHOTS_KEPT]:
             self.disk.remove(f"{self.folder}/{file_name(old, PRODUCERS)}")
 
-    @property
-    def witness_file(self) -> File:
-        """Where the durable point is written; created with its full size, so that it cannot run out of space."""
-        if self._witness_file is None:
-            self._witness_file = self.disk.create(f"{self.folder}/{WITNESS}")
-            self._witness_file.write(0, (bytes(FILE_SIZE),))
-            self.folder_dirty = True
-        return self._witness_file
-
     def recover_to(self, point: Point, witness: Witness | None, witness_file: File | None) -> None:
         """Take over what recovery found: everything up to `point` is whole and durable."""
-        self._witness = witness or self._witness
-        self._witness_file = witness_file
         self.next_offset = point.offset
         self.written = self.durable = point
         self._show(point)
+        self.witness.recover_to(witness, witness_file)
         is_told = witness is not None and (witness.offset, witness.segment) == (point.offset, point.segment.base_offset)
-        if witness_file is not None:
-            # Pages whose sync failed before the restart count as clean; those written again do not.
-            witness_file.write(0, (witness_file.read(0, FILE_SIZE).ljust(FILE_SIZE, b"\0"),))
         if not is_told:
-            self._settle_witness()
+            self._sync_now(*self.witness.unsettled, folder=False)
         # What recovery found can be seen from now on and must not pass for a torn tail after the next kill. Durable
         # with the first group, also what a killed broker left in memory only: without a witness a torn tail looks like
         # damage, and with one from before a gap that recovery left, what stands behind the gap like a torn tail.
         with suppress(OSError):
             if not is_told:
-                self._write_witness(self._witness.reserved)
-            self._dirty.append(self.witness_file)
-            self.witness_dirty = False
-            self._witness_safe = None
+                self._write_witness(self.witness.last.reserved)
+            self._dirty.append(self.witness.file)
+            self.witness.leave_to_group()
 
     def _write_witness(self, reserved: int) -> None:
-        durable = self.durable
-        generation = self._witness.generation
-        if not self.witness_dirty:
-            # Until a sync of another has ended well, the one that is durable is not written over.
-            safe = self._witness_safe = generation if self._witness_safe is None else self._witness_safe
-            generation = next_generation(generation, safe, self._witness_tried or safe)
-        witness = Witness(generation, durable.offset, durable.segment.base_offset, durable.position, reserved)
-        write_witness(self.witness_file, witness)
-        self._witness = witness
-        self.witness_dirty = True
-
-    def begin_witness_sync(self) -> File | None:
-        """The witness file if it should be synced by now."""
-        if not self.witness_dirty or self._is_witness_syncing:
-            return None
-        self.witness_dirty, self._is_witness_syncing = False, True
-        self._witness_tried = self._witness.generation
-        return self._witness_file
-
-    def end_witness_sync(self, is_durable: bool) -> None:
-        """That sync has ended, well or not."""
-        if is_durable:
-            self._witness_safe = max(self._witness_safe or 0, self._witness_tried or 0)
-        self._is_witness_syncing = False
-
-    def _settle_witness(self) -> None:
-        """Which of those that recovery found is durable is not known: before one is written over, all must be."""
-        if self._witness_safe is None and self._witness.generation >= SLOTS:
-            self._sync_now(self.witness_file, folder=False)
+        if not self.witness.is_made:
+            self.folder_dirty = True
+        self.witness.write(self.durable, reserved)
 
     def _prove_witness(self, reserved: int) -> None:
         """Make the durable point durable at once."""
-        self._settle_witness()
+        self._sync_now(*self.witness.unsettled, folder=False)
         self._write_witness(reserved)
-        self._sync_now(self.witness_file, folder=self.folder_dirty)
-        self.witness_dirty = self.folder_dirty = False
-        self._witness_safe = self._witness.generation
+        self._sync_now(self.witness.file, folder=self.folder_dirty)
+        self.folder_dirty = False
+        self.witness.on_proven()
 
     def fill_reserved(self, now_ms: int) -> bool:
         """After an unclean stop of what was a memory topic: skip every offset that may have been given out."""
-        reserved = self._witness.reserved
+        reserved = self.witness.last.reserved
         if reserved <= self.next_offset:
             return False
         filler = encode_filler(self.next_offset, reserved, now_ms)
@@ -397,5 +353,5 @@ class Log:
     def _close_files(self) -> None:
         for segment in self.segments:
             segment.close()
-        if self._witness_file is not None:
-            self._witness_file.close()
+        if self.witness.is_made:
+            self.witness.file.close()

@@ -52,7 +52,7 @@ def _open(disk: Disk, folder: str, config: TopicConfig, limits: BrokerConfig, no
         log.recover_to(log.written, witness, witness_file)
         log.folder_dirty = True
         if witness_file is None:
-            _ = log.witness_file
+            _ = log.witness.file
         return log
 
     start = _scan_start(segments, witness)

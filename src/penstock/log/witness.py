@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from penstock.ports import File
-
 _SLOT = Struct(">qqqqq")
 _CRC = Struct(">I")
 SLOT_SIZE = _SLOT.size + _CRC.size
@@ -49,15 +47,3 @@ def decode_slot(data: bytes) -> Witness | None:
     if len(tail) < _CRC.size or _CRC.unpack(tail)[0] != crc32c(body):
         return None
     return Witness._make(_SLOT.unpack(body))
-
-
-def next_generation(last: int, *kept: int) -> int:
-    """The generation to write after `last`: the first whose slot is that of none in `kept`."""
-    slots = [generation % SLOTS for generation in kept]
-    while last % SLOTS in slots:
-        last += 1
-    return last
-
-
-def write_witness(file: File, witness: Witness) -> None:
-    file.write(SLOT_POSITIONS[witness.generation % SLOTS], (encode_witness(witness),))

@@ -22,7 +22,7 @@ from penstock.broker.room import Room
 from penstock.broker.transactions import ending
 from penstock.broker.transactions.coordinator import Coordinator
 from penstock.errors import ErrorCode
-from penstock.log import log, producers, reading, recovery
+from penstock.log import producers, reading, recovery, witness_file
 from penstock.log.log import Log, SyncTargets
 from penstock.log.producers import ProducerTable
 from penstock.log.segment import Segment
@@ -243,7 +243,7 @@ PLANTS: dict[str, Plant] = {
             ("visible-is-durable", "end-never-goes-back"),
         ),
         Plant("witness-too-far", Log, "_write_witness", _witness_too_far, ("witness-is-sound",)),
-        Plant("witness-written-over", log, "next_generation", lambda _: _other_slot, ("witness-remains",)),
+        Plant("witness-written-over", witness_file, "next_generation", lambda _: _other_slot, ("witness-remains",)),
         Plant("metadata-before-durable", MetaLog, "_append", _metadata_before_durable, ("catalog-equals-replay",)),
         Plant("torn-tail-kept", recovery, "_cut", _torn_tail_kept, ("no-false-damage",)),
         Plant("zeros-left-behind", Segment, "trim", _zeros_left_behind, ("no-false-damage",)),
