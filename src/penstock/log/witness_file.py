@@ -29,7 +29,7 @@ class WitnessFile:
 
     @property
     def file(self) -> File:
-        """Made with its full size, so that it cannot run out of space; the name is durable once the folder is synced."""
+        """Made with its full size, so that it cannot run out of space; a sync of the folder makes its name durable."""
         if self._file is None:
             self._file = self._disk.create(f"{self._folder}/{WITNESS}")
             self.is_made = True
