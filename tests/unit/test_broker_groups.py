@@ -289,6 +289,15 @@ def test_members_and_groups_are_bounded() -> None:
     assert one.joined().error_code == full
 
 
+def test_the_last_member_that_a_group_takes_comes_in_with_the_id_it_was_given() -> None:
+    """The place that is kept for an id is its own, not another's."""
+    party = Party(1, group_members_max=1)
+    (one,) = party
+    one.join()
+    party.stage.wait(1_000)
+    assert one.joined().error_code == 0
+
+
 def test_a_group_with_members_is_not_deleted_and_an_empty_one_is() -> None:
     party = Party(1)
     (one,) = party

@@ -57,7 +57,9 @@ def _has_room(host: Host, group: Group, member_id: str) -> bool:
         member = group.members.get(member_id)
         joined = sum(each.on_joined is not None for each in group.members.values())
         return (member is not None and member.on_joined is not None) or joined < host.config.group_members_max
-    return member_id in group.members or len(group.members) + len(group.pending) < host.config.group_members_max
+    if member_id in group.members or member_id in group.pending:
+        return True  # an id that was given out has its place
+    return len(group.members) + len(group.pending) < host.config.group_members_max
 
 
 def _join_newcomer(host: Host, group: Group, joiner: Joiner, reply: OnJoined, new_id: str, now_ms: int) -> None:
