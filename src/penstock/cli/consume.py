@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.client import broker_option, reach, reason
+from penstock.cli.client import admin, broker_option, reach, reason
 from penstock.cli.damage import DAMAGED, next_readable
 from penstock.cli.names import GROUP, TOPIC
 from penstock.cli.output import json_option, print_json
 from penstock.cli.records_text import SHOWN, Shown, as_json, as_line, shown_of
 from penstock.cli.sharing import Sharer
+from penstock.cli.standing import no_room
 from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
@@ -96,7 +97,8 @@ def command(
         if group is not None:
             if not topic.startswith("^"):  # else it is a pattern, and may fit nothing yet
                 partitions_of(consumer, topic, None)
-            for message in Sharer(consumer, topic, _WAIT_S).records(until_end, stop, records_max, on_damage):
+            sharer = Sharer(consumer, topic, _WAIT_S, lambda: no_room(admin(broker), group))
+            for message in sharer.records(until_end, stop, records_max, on_damage):
                 _print(shown_of(message), shown, as_json)
             return 1 if skipped else 0
         parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)

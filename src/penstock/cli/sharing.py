@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.client import reason
 from penstock.cli.damage import DAMAGED
+from penstock.cli.standing import FULL
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 class Sharer:
     """What this member has, where each of its partitions ended, and what was shown since the last commit."""
 
-    def __init__(self, consumer: Consumer, topic: str, wait_s: float) -> None:
+    def __init__(self, consumer: Consumer, topic: str, wait_s: float, on_full: Callable[[], PenstockError]) -> None:
+        """`on_full` says why a broker has no room for this member."""
         self._consumer = consumer
         self._topic = topic
         self._wait_s = wait_s
+        self._on_full = on_full
         self._mine: dict[tuple[str, int], bool] = {}  # whether its end was seen
         self._shown: dict[tuple[str, int], int] = {}
 
@@ -57,6 +60,8 @@ class Sharer:
             self._consumer.seek(TopicPartition(topic, partition, on_damage(partition, int(message.offset() or 0))))
         elif error.name() == "_PARTITION_EOF":
             self._mine[_place(message)] = True
+        elif error.name() == FULL:
+            raise self._on_full()
         elif not error.retriable():
             raise PenstockError(f"reading {self._topic} in a group failed: {reason(error)}")
         return None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, TopicPartition
     from confluent_kafka.admin import AdminClient
 
+FULL = "GROUP_MAX_SIZE_REACHED"
 _HAS_MEMBERS = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
 _SHORT, _UUID_TAIL = 8, 28  # letters of an id that are shown at least; what may be left out of a UUID
 
@@ -56,11 +57,26 @@ def group_fault(fault: KafkaError, group: str) -> PenstockError:
         return no_group(group)
     if code in _HAS_MEMBERS:
         told = f"{group} has members: stop them first, 'penstock groups describe {group}' names them"
-    elif code == "GROUP_MAX_SIZE_REACHED":
+    elif code == FULL:
         told = f"{group}: the broker keeps no more groups (groups_max): 'penstock groups delete' makes room"
     else:
         told = f"{group}: {reason(fault)}"
     return RefusedError(told, code)
+
+
+def no_room(client: AdminClient, group: str) -> PenstockError:
+    """Why a broker that is full takes in no member of `group`: only whether there are others tells of what it is."""
+    try:
+        is_shared = bool(describe_group(client, group).members)
+    except PenstockError:
+        is_shared = False
+    if is_shared:
+        what = "the broker takes no more members into it (group_members_max, group_bytes_max; Kafka's group.max.size)"
+        told = f"{group}: {what}: stop one of them, 'penstock groups describe {group}' names them"
+    else:
+        what = "the broker has no room for another group (groups_max, group_bytes_max)"
+        told = f"{group}: {what}: 'penstock groups delete' makes room, or raise the limit"
+    return RefusedError(told, FULL)
 
 
 def short_ids(ids: list[str]) -> dict[str, str]:
