@@ -168,23 +168,57 @@ def test_who_wants_more_at_once_than_a_reply_holds_does_not_wait_for_it() -> Non
     assert len(cut(records_of(answer))) == 1
 
 
+def with_old_partitions(count: int, damaged: int) -> tuple[Stage, FetchRequest]:
+    """Partitions on the disk only, the first of them damaged, and a request with room for one of them."""
+    stage = Stage()
+    topic_id = stage.topic(partitions=count)
+    for partition in range(count):
+        stage.produce(*(batch([bytes(600_000)]) for _ in range(2)), partition=partition)
+    for partition in range(damaged):
+        stage.disk.inode(f"{partition_folder(topic_id, partition)}/{file_name(0, LOG)}").flip(300_000, 1)
+    stage.disk.forget()
+    stage.connect(2)
+    wanted = [FetchPartition(number, fetch_offset=0, partition_max_bytes=1 << 20) for number in range(count)]
+    return stage, FetchRequest(max_wait_ms=0, max_bytes=1 << 20, topics=[FetchTopic("rain", partitions=wanted)])
+
+
 def test_what_stands_behind_a_damaged_record_in_a_request_is_loaded_too() -> None:
     """The first partition takes all the room and has nothing to give; the second is not read while all wait."""
-    stage = Stage()
-    topic_id = stage.topic(partitions=2)
-    for partition in (0, 1):
-        stage.produce(*(batch([bytes(600_000)]) for _ in range(2)), partition=partition)
-    stage.disk.inode(f"{partition_folder(topic_id, 0)}/{file_name(0, LOG)}").flip(300_000, 1)
-    stage.disk.forget()
-    wanted = [FetchPartition(number, fetch_offset=0, partition_max_bytes=1 << 20) for number in (0, 1)]
-    stage.connect(2)
-    stage.send(FetchRequest(max_wait_ms=0, max_bytes=1 << 20, topics=[FetchTopic("rain", partitions=wanted)]), 12, 2)
+    stage, request = with_old_partitions(2, damaged=1)
+    stage.send(request, 12, 2)
     stage.end_load(stage.seen(Load)[0])
     assert stage.answers(2) == []
     stage.end_load(stage.seen(Load)[1])
     ((_, answer),) = stage.answers(2)
     first, second = answer.responses[0].partitions
     assert (first.error_code, len(cut(second.records))) == (ErrorCode.CORRUPT_MESSAGE, 1)
+
+
+def test_however_many_before_it_are_damaged_a_partition_is_loaded_and_read() -> None:
+    """Each is asked of the disk for itself: what the others have cost does not count."""
+    stage, request = with_old_partitions(6, damaged=5)
+    stage.send(request, 12, 2)
+    for turn in range(6):
+        assert stage.answers(2) == []
+        (part,) = stage.seen(Load)[turn].parts
+        assert f"/{turn}/" in part.file.path
+        stage.end_load(stage.seen(Load)[turn])
+    ((_, answer),) = stage.answers(2)
+    *others, last = answer.responses[0].partitions
+    assert [part.error_code for part in others] == [ErrorCode.CORRUPT_MESSAGE] * 5
+    assert (last.error_code, len(cut(last.records))) == (0, 1)
+
+
+def test_who_has_its_turn_last_is_read_although_the_memory_forgets() -> None:
+    """What the disk was asked for three times is read then, also where others before it yielded nothing."""
+    stage, request = with_old_partitions(2, damaged=1)
+    stage.send(request, 12, 2)
+    stage.end_load(stage.seen(Load)[0])
+    for turn in range(1, 4):
+        assert stage.answers(2) == []
+        stage.end_load(stage.seen(Load)[turn]._replace(parts=[]))
+    ((_, answer),) = stage.answers(2)
+    assert len(cut(answer.responses[0].partitions[1].records)) == 1
 
 
 def test_records_deleted_while_the_disk_reads_are_not_served() -> None:

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -1
 _SMALL_BYTES = 64 * 1024
-LOADS_EACH = 3  # what is still not in memory then is read all the same: only that tells why
+LOADS_EACH = 3  # what of a partition is still not in memory then is read all the same: only that tells why
+
+
+class Absent(NamedTuple):
+    """What is not in memory of a log that a fetch reads."""
+
+    log: Log
+    part: Part
 
 
 class Share(NamedTuple):
@@ -38,10 +45,10 @@ class Share(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a fetch may read now, by topic, and what of it is not in memory."""
+    """What a fetch may read now, by topic, and what of it the disk is to be asked for first."""
 
     topics: list[tuple[bytes, list[Share]]]
-    absent: list[Part]
+    absent: list[Absent]
 
 
 class Collected:
@@ -54,7 +61,7 @@ class Collected:
         self.is_committed = is_committed  # nothing of open transactions, and told which were aborted
         self.may_exceed = may_exceed  # the first batch is sent whatever its size, else a client would never get on
         self.size = 0
-        self.absent: list[Part] = []  # not in memory, and nobody has asked the disk for it yet
+        self.absent: list[Absent] = []  # to be asked for first: then all is looked at again
         self.has_error = False
         self.is_cut = False  # there is more than fits: to wait would bring nothing
         self.topics: list[tuple[bytes, list[FetchedPartition]]] = []
@@ -70,7 +77,7 @@ class WaitingFetch:
         self.header = header
         self.call = call
         self.deadline_ms = deadline_ms
-        self.loads = 0
+        self.loads: dict[Log, int] = {}  # how often the disk was asked for each
         self.missing = 0
         self.is_done = False
         self.partitions: list[Partition] = []
@@ -87,17 +94,18 @@ def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryvie
 
 
 def _go_on(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
-    plan = _plan(node, waiting.call, waiting.header.api_version, now_ms)
-    if plan.absent and waiting.loads < LOADS_EACH:
+    plan = _plan(node, waiting, now_ms)
+    if plan.absent:
         _load(node, waiting, plan.absent)
     else:
         _answer_or_wait(node, waiting, plan, now_ms)
 
 
-def _load(node: Node, waiting: WaitingFetch, absent: list[Part]) -> None:
-    waiting.loads += 1
+def _load(node: Node, waiting: WaitingFetch, absent: list[Absent]) -> None:
+    for log in dict.fromkeys(each.log for each in absent):
+        waiting.loads[log] = waiting.loads.get(log, 0) + 1
     waiting.slot.connection.fetches[waiting] = None
-    node.loads.want(waiting, absent)
+    node.loads.want(waiting, [each.part for each in absent])
 
 
 def on_loaded(node: Node, job: int, now_ms: int) -> None:
@@ -109,8 +117,8 @@ def on_loaded(node: Node, job: int, now_ms: int) -> None:
 
 def _answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
     call = waiting.call
-    found = _collect(node, call, plan)
-    if found.absent and waiting.loads < LOADS_EACH:
+    found = _collect(node, waiting, plan)
+    if found.absent:
         _load(node, waiting, found.absent)
         return
     is_enough = found.size >= call.min_bytes or found.has_error or found.is_cut
@@ -171,8 +179,9 @@ def _room(node: Node, call: FetchCall) -> int:
     return 0 if node.room.is_full else min(call.bytes_max, node.config.fetch_bytes_max, node.config.fetch_bytes_step)
 
 
-def _plan(node: Node, call: FetchCall, version: int, now_ms: int) -> Plan:
-    by_id = version >= BY_TOPIC_ID
+def _plan(node: Node, waiting: WaitingFetch, now_ms: int) -> Plan:
+    call = waiting.call
+    by_id = waiting.header.api_version >= BY_TOPIC_ID
     room = _room(node, call)
     plan = Plan([], [])
     for key, wanted in call.topics:
@@ -186,16 +195,16 @@ def _plan(node: Node, call: FetchCall, version: int, now_ms: int) -> Plan:
                 partition = node.partition(topic, fetch.partition, now_ms)
             size = 0
             if room > 0 and isinstance(partition, Partition):
-                size = _share(partition.log, fetch, call.is_committed, room, plan.absent)
+                size = _share(waiting, partition.log, fetch, room, plan.absent)
                 room -= size
             shares.append(Share(fetch, partition, size))
         plan.topics.append((key, shares))
     return plan
 
 
-def _share(log: Log, fetch: FetchPartition, is_committed: bool, room: int, absent: list[Part]) -> int:
+def _share(waiting: WaitingFetch, log: Log, fetch: FetchPartition, room: int, absent: list[Absent]) -> int:
     """How much to read of a log; what is not in memory is added to `absent`: others must not wait for it."""
-    limit = log.stable if is_committed else log.visible
+    limit = log.stable if waiting.call.is_committed else log.visible
     if not log.start_offset <= fetch.offset < limit.offset:
         return 0
     segment, position, sure = begin_of(log, fetch.offset, limit)
@@ -204,12 +213,14 @@ def _share(log: Log, fetch: FetchPartition, is_committed: bool, room: int, absen
     # The first batch is read whatever its size.
     length = min(max(size, sure - position), left)
     # The end of a log was written a moment ago, and is in memory.
-    if length > _SMALL_BYTES and not segment.file.is_at_hand(position, length):
-        absent.append(Part(segment.file, position, length))
+    is_askable = length > _SMALL_BYTES and waiting.loads.get(log, 0) < LOADS_EACH
+    if is_askable and not segment.file.is_at_hand(position, length):
+        absent.append(Absent(log, Part(segment.file, position, length)))
     return size
 
 
-def _collect(node: Node, call: FetchCall, plan: Plan) -> Collected:
+def _collect(node: Node, waiting: WaitingFetch, plan: Plan) -> Collected:
+    call = waiting.call
     found = Collected(_room(node, call), call.is_committed, may_exceed=not node.room.is_full)
     for key, shares in plan.topics:
         fetched = []
@@ -217,7 +228,7 @@ def _collect(node: Node, call: FetchCall, plan: Plan) -> Collected:
             if isinstance(share.partition, ErrorCode):
                 fetched.append(_error(found, share.fetch, share.partition))
             else:
-                fetched.append(_read(node, share.partition, share, found))
+                fetched.append(_read(node, waiting, share.partition, share, found))
         found.topics.append((key, fetched))
     return found
 
@@ -227,7 +238,7 @@ def _error(found: Collected, fetch: FetchPartition, code: ErrorCode) -> FetchedP
     return FetchedPartition(fetch.partition, code, _UNKNOWN, _UNKNOWN, _UNKNOWN, None, b"")
 
 
-def _read(node: Node, partition: Partition, share: Share, found: Collected) -> FetchedPartition:
+def _read(node: Node, waiting: WaitingFetch, partition: Partition, share: Share, found: Collected) -> FetchedPartition:
     fetch = share.fetch
     log = partition.log
     if fetch.leader_epoch > LEADER_EPOCH:
@@ -237,9 +248,9 @@ def _read(node: Node, partition: Partition, share: Share, found: Collected) -> F
     records, following = memoryview(b""), fetch.offset
     limit = log.stable if found.is_committed else log.visible
     size = share.size
-    if size == 0 and found.size == 0 and found.may_exceed:
+    if size == 0 and found.size == 0 and found.may_exceed and not found.absent:
         # Those before it were given all the room, and had nothing.
-        size = _share(log, fetch, found.is_committed, found.room, found.absent)
+        size = _share(waiting, log, fetch, found.room, found.absent)
     if size > 0 and not found.absent:
         try:
             records, following = read_until(log, fetch.offset, size, limit)

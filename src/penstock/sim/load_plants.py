@@ -6,7 +6,7 @@ from copy import copy
 from typing import Any
 
 from penstock.broker.events import Part
-from penstock.broker.fetch import Collected, Plan, WaitingFetch
+from penstock.broker.fetch import Absent, Collected, Plan, WaitingFetch
 from penstock.broker.loads import Loads
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
@@ -44,10 +44,11 @@ def as_before_the_load(sound: Any) -> Any:
     """What was there when the disk was asked is told when it has read."""
     before: dict[int, tuple[Any, Plan]] = {}
 
-    def plan(node: Node, call: Any, version: int, now_ms: int) -> Plan:
+    def plan(node: Node, waiting: WaitingFetch, now_ms: int) -> Plan:
+        call = waiting.call
         if id(call) in before:
             return before.pop(id(call))[1]
-        found: Plan = sound(node, call, version, now_ms)
+        found: Plan = sound(node, waiting, now_ms)
         if found.absent:
             topics = [
                 (key, [share._replace(partition=_frozen(share.partition)) for share in s]) for key, s in found.topics
@@ -66,15 +67,15 @@ def _frozen(partition: Any) -> Any:
 
 
 def read_in_the_step(sound: Any) -> Any:
-    return lambda log, fetch, is_committed, room, absent: sound(log, fetch, is_committed, room, [])
+    return lambda waiting, log, fetch, room, absent: sound(waiting, log, fetch, room, [])
 
 
 def all_is_loaded(sound: Any) -> Any:
-    def share(log: Any, fetch: Any, is_committed: bool, room: int, absent: list[Part]) -> int:
-        size: int = sound(log, fetch, is_committed, room, absent)
+    def share(waiting: WaitingFetch, log: Any, fetch: Any, room: int, absent: list[Absent]) -> int:
+        size: int = sound(waiting, log, fetch, room, absent)
         if size and not absent:
             segment, position, _ = begin_of(log, fetch.offset, log.visible)
-            absent.append(Part(segment.file, position, size))
+            absent.append(Absent(log, Part(segment.file, position, size)))
         return size
 
     return share

@@ -276,7 +276,7 @@ class World:
                     self._begin_sync(effect)
                 case Load() if self.node is not None:
                     tries = self.node.loads.under_way[effect.job].loads
-                    self.loader.begin(effect, is_last=tries >= LOADS_EACH)
+                    self.loader.begin(effect, is_last=max(tries.values()) >= LOADS_EACH)
                 case Pause(connection=number) | Resume(connection=number):
                     if number in self.links:
                         self.links[number].is_paused = isinstance(effect, Pause)
