@@ -8,7 +8,7 @@ SEED ?= 1
 FRAMES ?= 1000000
 TESTS ?= tests/compat tests/spark
 
-.PHONY: help setup run tour check lint test sim bench storm siege clients lock clean
+.PHONY: help setup compile run tour check lint test sim bench storm siege clients lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -18,6 +18,9 @@ setup: $(STAMP)  ## .venv with penstock in it; needs Python >= 3.11 and a packag
 $(STAMP): requirements.lock pyproject.toml tools/setup
 	@tools/setup
 	@touch $(STAMP)
+
+compile: setup  ## the broker's hot modules as machine code: needs a C compiler; once for each state of their sources
+	@$(BIN)/penstock compile
 
 run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page (ARGS="--port 8090 --listen 127.0.0.1:9192")
 	@$(PY) -m examples.fraud $(ARGS)
@@ -36,6 +39,7 @@ check: lint  ## about a minute: lint, types, import contracts, unit, property, a
 
 test: lint  ## everything, as CI runs it
 	tools/ci-tools
+	$(BIN)/penstock compile
 	PENSTOCK_TEST=full $(BIN)/pytest -n 2 --dist loadfile tests
 
 sim: setup  ## the simulator over many seeds: make sim SEEDS=1000
@@ -47,7 +51,7 @@ storm: setup  ## real clients while everything goes wrong, judged: make storm MI
 siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal client: make siege FRAMES=1000000 SEED=1
 	$(PY) -m penstock.drills.siege --frames $(FRAMES) --seed $(SEED)
 
-bench: setup  ## beside a warm Apache Kafka in the same run
+bench: compile  ## beside a warm Apache Kafka in the same run
 	$(PY) -m bench
 
 clients: setup  ## the table of docs/clients.md anew, from a run of the clients' tests (TESTS=... for a part)

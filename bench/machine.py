@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 
 from bench.latency_consumer import percentile
+from penstock.cache import cache_folder
+from penstock.compiled.modules import compiled_folder
 from penstock.jvm.java import find_java, java_version
 
 _SYNCS = 300
@@ -26,6 +28,7 @@ def describe_machine(folder: Path) -> dict[str, str]:
         "file system": _file_system(folder),
         "fdatasync of 16 KiB": f"p50 {p50:.0f} us, p99 {p99:.0f} us",
         "python": platform.python_version(),
+        "our broker": "compiled" if compiled_folder(cache_folder(os.environ)).is_dir() else "interpreted",
         "java": _java_version(),
         "load average before": f"{busy:.1f}",
     }

@@ -78,6 +78,9 @@ class BrokerConfig:
         30 * SECOND_MS, "a clean stop waits this long for syncs and for clients to take their replies", at_least=100
     )
     idle_ms_max: int = setting(600 * SECOND_MS, "a connection silent this long is closed, as Kafka does", at_least=1000)
+    compiled: bool = setting(
+        True, "the modules that 'penstock compile' has made are used; off: their sources, to debug or to compare"
+    )
     sync_in_kernel: bool = setting(
         True, "Linux syncs dirty files by itself, 64 at once; off: threads do, where a tracer must see every call"
     )

@@ -168,7 +168,7 @@ def test_a_machine_is_checked_one_by_one(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["doctor", "--json"]) == 0
     checks = json.loads(capsys.readouterr().out)["checks"]
     names = [check["name"] for check in checks]
-    assert names == ["python", "client", "java", "jars", "data", "listen", "handles"]
+    assert names == ["python", "client", "java", "jars", "compiled", "data", "listen", "handles"]
     assert all(check["status"] in ("ok", "note") and check["what"] for check in checks)
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out

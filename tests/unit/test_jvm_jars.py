@@ -10,8 +10,9 @@ from threading import Lock
 
 import pytest
 
+from penstock.cache import cache_folder
 from penstock.errors import ConfigError
-from penstock.jvm.jars import KAFKA_LOCK, Jar, cache_folder, provide_jars, read_lock
+from penstock.jvm.jars import KAFKA_LOCK, Jar, provide_jars, read_lock
 
 
 class Registry:

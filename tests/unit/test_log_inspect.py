@@ -10,7 +10,8 @@ import pytest
 from penstock.config import BrokerConfig
 from penstock.log.index import SparseIndex, encode_index
 from penstock.log.inspect import Finding, Kind, inspect_partition
-from penstock.log.producers import ProducerTable, encode_snapshot
+from penstock.log.producer_snapshot import encode_snapshot
+from penstock.log.producers import ProducerTable
 from penstock.log.recovery import open_log
 from penstock.log.witness import Witness, encode_witness
 from penstock.ports import Buffer

@@ -9,7 +9,8 @@ from stage.transactions import committed_values, stage_end, stage_part
 
 from penstock.errors import StorageError
 from penstock.log.log import Log
-from penstock.log.producers import Fault, ProducerTable, decode_snapshot, encode_snapshot
+from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
+from penstock.log.producers import Fault, ProducerTable
 from penstock.log.reading import aborted_between, read
 from penstock.records.batch import decode_header, encode_filler
 from penstock.records.marker import Marker, decode_marker, encode_marker

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from penstock.cache import cache_folder
 from penstock.config import AnalyzeConfig
 from penstock.jvm.archive import ArchiveMaking, ClassArchive
-from penstock.jvm.jars import cache_folder
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
 
 _IMPROVE_AFTER_S = 10.0  # by then the classes of a first batch are loaded

@@ -37,6 +37,10 @@ def command(
     config, _ = load_config(Path.cwd(), os.environ, flags, BrokerConfig)
     _refuse_addresses(config)
     _refuse_folder(config.data)
+    if config.compiled:
+        from penstock.compiled.use import use_compiled
+
+        use_compiled(os.environ)
     from penstock.runtime.server import run_broker
 
     return run_broker(config)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.cache import cache_folder
 from penstock.cli.address import parse_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
@@ -36,6 +37,7 @@ def checks(config: BrokerConfig, environ: Mapping[str, str]) -> Iterator[Check]:
         _client,
         lambda: _java(environ),
         lambda: _jars(environ),
+        lambda: _compiled(environ),
         lambda: _data(Path(config.data)),
         lambda: _listen(config.listen),
         _handles,
@@ -71,7 +73,7 @@ def _java(environ: Mapping[str, str]) -> Check:
 
 
 def _jars(environ: Mapping[str, str]) -> Check:
-    from penstock.jvm.jars import KAFKA_LOCK, cache_folder, read_lock
+    from penstock.jvm.jars import KAFKA_LOCK, read_lock
 
     folder = cache_folder(environ) / "jars"
     jars = read_lock(KAFKA_LOCK)
@@ -79,6 +81,15 @@ def _jars(environ: Mapping[str, str]) -> Check:
     if there < len(jars):
         return Check("jars", NOTE, f"{there} of {len(jars)} in {folder}; the rest is fetched when it is needed")
     return Check("jars", OK, f"{there} of {len(jars)} in {folder}")
+
+
+def _compiled(environ: Mapping[str, str]) -> Check:
+    from penstock.compiled.modules import compiled_folder
+
+    folder = compiled_folder(cache_folder(environ))
+    if not folder.is_dir():
+        return Check("compiled", NOTE, "the broker runs interpreted; 'penstock compile' makes it faster")
+    return Check("compiled", OK, f"the broker's hot modules are in {folder}")
 
 
 def _data(folder: Path) -> Check:

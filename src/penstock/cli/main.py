@@ -25,6 +25,7 @@ COMMANDS = {
     "transactions": "List, describe and abort transactions.",
     "tap": "Watch topics live in the terminal.",
     "queries": "Show what each continuous query does.",
+    "compile": "Compile the broker's hot modules, for speed.",
     "doctor": "Check this machine, or stored data for damage.",
     "config": "Show the settings in force, and explain them.",
     "completion": "Print the completion script of a shell.",

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,15 +56,6 @@ def read_lock(lock: Path) -> list[Jar]:
     if faults:
         raise ConfigError(*faults)
     return jars
-
-
-def cache_folder(environ: Mapping[str, str]) -> Path:
-    """$PENSTOCK_CACHE, else the user's cache folder."""
-    if own := environ.get("PENSTOCK_CACHE"):
-        return Path(own).absolute()
-    if shared := environ.get("XDG_CACHE_HOME"):
-        return Path(shared, "penstock").absolute()
-    return Path.home() / ".cache" / "penstock"
 
 
 def provide_jars(lock: Path, cache: Path, *, fetch: Fetch | None = None) -> list[Path]:

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from penstock.cache import cache_folder
 from penstock.errors import ConfigError, PenstockError
 from penstock.jvm.compilers import yield_to_work
-from penstock.jvm.jars import cache_folder, provide_jars
+from penstock.jvm.jars import provide_jars
 
 SPARK_LOCK = Path(__file__).with_name("spark.jars")
 

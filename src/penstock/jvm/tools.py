@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.jvm.jars import KAFKA_LOCK, cache_folder, provide_jars
+from penstock.cache import cache_folder
+from penstock.jvm.jars import KAFKA_LOCK, provide_jars
 from penstock.jvm.java import find_java
 
 _TOOLS_LOGGING = Path(__file__).with_name("tools.log4j2.properties")

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from penstock.log.index import SparseIndex, decode_index
 from penstock.log.layout import INDEX, LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
-from penstock.log.producers import ProducerTable, decode_snapshot
+from penstock.log.producer_snapshot import decode_snapshot
+from penstock.log.producers import ProducerTable
 from penstock.log.scan import Damage, is_zero, walk
 from penstock.log.witness import Witness, decode_witness
 from penstock.ports import Disk, File

@@ -10,7 +10,8 @@ from penstock.config import BrokerConfig
 from penstock.errors import StorageError, SyncFailedError, invariant
 from penstock.log.layout import PRODUCERS, base_offsets, file_name
 from penstock.log.point import Point
-from penstock.log.producers import ProducerTable, encode_snapshot
+from penstock.log.producer_snapshot import encode_snapshot
+from penstock.log.producers import ProducerTable
 from penstock.log.saving import save_file
 from penstock.log.segment import Segment
 from penstock.log.transactions import Transactions

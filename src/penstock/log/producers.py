@@ -6,9 +6,6 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-import msgspec
-from crc32c import crc32c
-
 REMEMBERED = 5  # as many requests as an idempotent client keeps in flight
 _SEQUENCE_MOD = 2**31
 
@@ -126,8 +123,8 @@ class ProducerTable:
     def _forget_silent(self) -> None:
         """Keep the number of producers; those with an open transaction are needed until it ends."""
         too_many = len(self.known) - self._producers_max
-        silent = (producer_id for producer_id, producer in self.known.items() if producer.first_offset < 0)
-        for producer_id in list(islice(silent, too_many)):
+        silent = filter(lambda row: row[1].first_offset < 0, self.known.items())
+        for producer_id, _ in list(islice(silent, too_many)):
             del self.known[producer_id]
 
     def discard(self) -> None:
@@ -149,32 +146,3 @@ class ProducerTable:
                 return
             if producer.first_offset < 0:
                 del self.known[producer_id]
-
-
-class _Snapshot(msgspec.Struct, array_like=True):
-    offset: int
-    producers: list[tuple[int, int, list[tuple[int, int, int, int]], int, int]]
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
-
-
-def encode_snapshot(table: ProducerTable, offset: int) -> bytes:
-    """The state after all batches below `offset`."""
-    rows = [(pid, p.epoch, [tuple(b) for b in p.batches], p.seen_ms, p.first_offset) for pid, p in table.known.items()]
-    body = _encoder.encode(_Snapshot(offset, rows))  # type: ignore[arg-type]  # tuples of ints, as declared
-    return body + crc32c(body).to_bytes(4, "big")
-
-
-def decode_snapshot(data: bytes, table: ProducerTable) -> int | None:
-    """Fill `table` and say up to which offset it holds, or None when the snapshot is damaged."""
-    if len(data) < 4 or crc32c(data[:-4]) != int.from_bytes(data[-4:], "big"):
-        return None
-    try:
-        snapshot = _decoder.decode(data[:-4])
-    except msgspec.DecodeError:
-        return None
-    for producer_id, epoch, batches, *rest in snapshot.producers:
-        table.known[producer_id] = Producer(epoch, tuple(Sent(*b) for b in batches), *rest)
-    return snapshot.offset

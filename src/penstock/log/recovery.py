@@ -9,7 +9,8 @@ from penstock.errors import StorageError, SyncFailedError
 from penstock.log.layout import LOG, PRODUCERS, TORN, WITNESS, base_offsets, file_name
 from penstock.log.log import Log
 from penstock.log.point import Point
-from penstock.log.producers import ProducerTable, decode_snapshot
+from penstock.log.producer_snapshot import decode_snapshot
+from penstock.log.producers import ProducerTable
 from penstock.log.scan import WINDOW_BYTES, Damage, Whole, intact_at, is_zero, walk
 from penstock.log.segment import Segment
 from penstock.log.transactional import abort_open, replay_batch, replay_marker

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from penstock.broker.node import Node
 from penstock.broker.values import OwnLogError
+from penstock.compiled.use import is_compiled
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError, PenstockError, StorageError
 from penstock.runtime.addresses import read_addresses
@@ -47,7 +48,7 @@ def run_broker(config: BrokerConfig) -> int:
         log_line("info", "metrics", address=":".join(map(str, metrics.getsockname()[:2])))
         loop.listen(metrics, http=True)
     topics, partitions = len(node.catalog.topics), node.catalog.partition_count
-    log_line("info", "started", data=config.data, topics=topics, partitions=partitions)
+    log_line("info", "started", data=config.data, topics=topics, partitions=partitions, is_compiled=is_compiled())
     _stop_on_signals(loop)
     gc.collect()
     gc.freeze()

@@ -8,22 +8,27 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from penstock.sim.hunt import Conviction, try_seed
-from penstock.sim.plants import PLANTS
+from penstock.compiled.use import use_compiled
+
+if TYPE_CHECKING:
+    from penstock.sim.hunt import Conviction
 
 SHOWN_MAX = 10
 
 
 def main() -> int:
     """Exit status 0: nothing found, or the planted bug was found; 1 otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m penstock.sim", description="Simulate a node under many seeds.")
-    parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
-    parser.add_argument("--first", type=int, default=0, help="the first of them")
-    parser.add_argument("--seed", type=int, default=None, help="run this one only, and tell what happened in it")
-    parser.add_argument("--plant", choices=sorted(PLANTS), default=None, help="plant this bug first")
-    options = parser.parse_args()
+    options = _options()
+    if options.compiled and not use_compiled(os.environ):
+        _say("the broker is not compiled: penstock compile", sys.stderr)
+        return 2
+    from penstock.sim.plants import PLANTS
+
+    if options.plant is not None and options.plant not in PLANTS:
+        _say(f"there is no bug {options.plant}, but {', '.join(sorted(PLANTS))}", sys.stderr)
+        return 2
     seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
     began = shown_at = time.monotonic()
     found: list[Conviction] = []
@@ -47,7 +52,22 @@ def main() -> int:
     return int(bool(found) == (options.plant is None))
 
 
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m penstock.sim", description="Simulate a node under many seeds.")
+    parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--seed", type=int, default=None, help="run this one only, and tell what happened in it")
+    # What is compiled cannot be replaced.
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--plant", default=None, help="plant this bug first; the wrong name tells them all")
+    which.add_argument("--compiled", action="store_true", help="simulate what 'penstock compile' has made")
+    return parser.parse_args()
+
+
 def _try(plant: str | None, seed: int) -> Conviction | None:
+    from penstock.sim.hunt import try_seed
+    from penstock.sim.plants import PLANTS
+
     return try_seed(seed, plant, PLANTS[plant].convicted_by[0] if plant is not None else None)
 
 

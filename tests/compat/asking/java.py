@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.jvm.jars import cache_folder
+from penstock.cache import cache_folder
 from penstock.jvm.tools import java_command, kafka_class_path
 
 _TOOL_DEADLINE_S = 120.0

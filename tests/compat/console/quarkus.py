@@ -15,8 +15,9 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from penstock.cache import cache_folder
 from penstock.free_port import free_port
-from penstock.jvm.jars import Jar, cache_folder, provide_jars, read_lock
+from penstock.jvm.jars import Jar, provide_jars, read_lock
 from penstock.jvm.java import find_java
 
 LOCK = Path(__file__).with_name("quarkus.jars")

@@ -1,0 +1,15 @@
+"""A process that steps a node on a disk in memory, compiled if a broker would be: AT_ONCE REQUESTS."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from penstock.compiled.use import use_compiled
+
+if __name__ == "__main__":
+    use_compiled(os.environ)
+    from bench.core_steps import request_us
+
+    print(json.dumps({"us": request_us(*map(int, sys.argv[1:]))}))

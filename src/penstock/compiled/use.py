@@ -1,0 +1,56 @@
+"""Imports the compiled modules in place of their sources, where they have been made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from penstock.cache import cache_folder
+from penstock.compiled.modules import MODULES, SUFFIX, compiled_folder
+from penstock.errors import ConfigError
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules in a folder made by penstock.compiled.make."""
+
+    def __init__(self, folder: Path) -> None:
+        paths = folder.rglob(f"*{SUFFIX}")
+        self._paths = {_module_name(path.relative_to(folder)): path for path in paths}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        found = self._paths.get(fullname)
+        return spec_from_file_location(fullname, found) if found is not None else None
+
+
+def use_compiled(environ: Mapping[str, str]) -> bool:
+    """From here on the hot modules are the compiled ones; False, and nothing done, if none were made of these sources.
+
+    Nor is anything done if one has been imported already: a compiled module does not work with one that is not.
+    """
+    folder = compiled_folder(cache_folder(environ))
+    if not folder.is_dir() or any(module in sys.modules for module in MODULES):
+        return False
+    finder = _Finder(folder)
+    sys.meta_path.insert(0, finder)
+    try:
+        for module in MODULES:
+            __import__(module)
+    except ImportError as error:
+        raise ConfigError(f"{folder} cannot be used ({error}): remove it and run 'penstock compile' again") from None
+    return True
+
+
+def is_compiled() -> bool:
+    """Whether this process uses them."""
+    return any(isinstance(finder, _Finder) for finder in sys.meta_path)
+
+
+def _module_name(path: Path) -> str:
+    return ".".join([*path.parts[:-1], path.name.removesuffix(SUFFIX)])

@@ -1,0 +1,65 @@
+"""The compiled broker keeps the promises of its source."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.cache import cache_folder
+from penstock.compiled.make import make_compiled
+from penstock.drills.broker_process import BrokerProcess
+from penstock.drills.plain_client import PlainClient
+
+SEEDS = 30
+
+
+@pytest.fixture(scope="module")
+def compiled(need_tool: Callable[[str], str]) -> Path:
+    """Made here if `make test` has not made it before."""
+    need_tool("cc")
+    return make_compiled(cache_folder(os.environ), os.environ)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_simulator_finds_nothing_in_the_compiled_broker() -> None:
+    """What mypy believes of the types is checked when compiled code runs: a lie raises."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "penstock.sim", "--compiled", "--seeds", str(SEEDS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"{SEEDS} seeds" in ran.stdout
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_broker_is_compiled_unless_the_operator_says_no(is_wanted: bool, tmp_path: Path) -> None:
+    settings = {"compiled": str(is_wanted).lower()}
+    with BrokerProcess(tmp_path / "data", tmp_path, settings=settings) as broker, PlainClient(broker.port):
+        assert f"is_compiled={str(is_wanted).lower()}" in broker.said
+
+
+def test_compiled_modules_that_cannot_be_loaded_are_named(compiled: Path, tmp_path: Path) -> None:
+    """One sentence with what to do, instead of a broker that runs half of them."""
+    broken = tmp_path / "cache" / "compiled" / compiled.name
+    for path in compiled.rglob("*.so"):
+        copy = broken / path.relative_to(compiled)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(b"")
+    ran = subprocess.run(
+        [sys.executable, "-m", "penstock", "broker", "--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0"],
+        env={**os.environ, "PENSTOCK_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "run 'penstock compile' again" in ran.stderr
+    assert "Traceback" not in ran.stderr
