@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def spark(folder: Path) -> Iterator[SparkSession]:
-    (folder / "events").mkdir()
+    for name in ("events", "tmp"):
+        (folder / name).mkdir()
     jars = spark_class_path(with_ml=True)
-    command = spark_command(find_java(os.environ), jars, memory="512m", log=folder / "spark.log")
-    jvm = SparkJvm(command, folder / "spark.out", folder)
+    command = spark_command(find_java(os.environ), jars, memory="512m", log=folder / "spark.log", tmp=folder / "tmp")
+    jvm = SparkJvm(command, folder / "spark.out", folder / "tmp")
     session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
     yield session
     session.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def counting(broker: BrokerProcess, folder: Path) -> Iterator[Counting]:
 
 def ids(found: list[Record]) -> set[str]:
     return {record.json["id"] for record in found}
+
+
+def left_by_spark(data: Path) -> set[Path]:
+    """The folder that Spark makes for every session, and a native library that it unpacks."""
+    tmp = data / "analyze" / "tmp"
+    folders, libraries = set(tmp.glob("artifacts-*")), set(tmp.glob("liblz4-java-*.so"))
+    assert folders
+    assert libraries
+    return folders | libraries
 
 
 def totals(found: list[Record]) -> dict[str, int]:
@@ -112,12 +122,21 @@ def test_repeats_after_a_crash_carry_the_same_identity(counting: Counting, broke
 def test_kill_of_the_jvm_ends_the_process_so_that_it_is_started_again(
     counting: Counting, broker: BrokerProcess
 ) -> None:
+    """Whatever it had in a temp folder is below --data, and gone with the next start."""
     jvm = counting.children[0]
     counting.burst(broker)
+    mapped = {
+        Path(line.split(maxsplit=5)[5]) for line in Path(f"/proc/{jvm}/maps").read_text().splitlines() if "/" in line
+    }
     os.kill(jvm, signal.SIGKILL)
     assert counting.wait() == 1
     assert "Spark's JVM ended with status -9" in counting.said
+    left = left_by_spark(counting.data)
+    system = Path(tempfile.gettempdir())
+    assert {path for path in mapped if path.parent == system} == set(), "the JVM's own are below --data"
+    assert not list(system.glob(f"hsperfdata_*/{jvm}"))
     counting.start()
+    assert not left_by_spark(counting.data) & left, "a start leaves nothing of the one before"
     assert ids(counting.copies(broker)) == {f"n{n}" for n in range(counting.sent)}
     read(broker.address, "totals", lambda found: totals(found) == expected(counting.sent))
 

@@ -35,7 +35,8 @@ def test_spark_comes_with_the_pyspark_package() -> None:
 
 
 def test_the_command_asks_for_no_module_that_a_small_java_lacks(java: Path, tmp_path: Path) -> None:
-    command = spark_command(java, [Path("a.jar"), Path("b.jar")], memory="2g", log=tmp_path / "spark.log")
+    jars = [Path("a.jar"), Path("b.jar")]
+    command = spark_command(java, jars, memory="2g", log=tmp_path / "spark.log", tmp=tmp_path)
     assert command[0] == str(java)
     assert "-Xmx2g" in command
     assert command[command.index("-cp") + 1] == "a.jar:b.jar"

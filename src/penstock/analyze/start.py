@@ -21,9 +21,11 @@ class SparkStart:
 
     def __init__(self, java: Path, config: AnalyzeConfig, data: Path) -> None:
         class_path = spark_class_path(with_ml=config.ml)
-        self._list = data / "tmp" / "classes.list"
+        self._tmp = data / "tmp"
+        self._list = self._tmp / "classes.list"
         self._archive = ClassArchive(cache_folder(os.environ), java, class_path)
-        self._command = spark_command(java, class_path, memory=config.memory, log=data / "spark.log")
+        log = data / "spark.log"
+        self._command = spark_command(java, class_path, memory=config.memory, log=log, tmp=self._tmp)
         self._output = data / "spark.out"
         self._jvm: SparkJvm | None = None
         self._making: ArchiveMaking | None = None
@@ -32,10 +34,10 @@ class SparkStart:
 
     def jvm(self, keep_open: Sequence[int]) -> SparkJvm:
         """Start it."""
-        self._list.parent.mkdir(parents=True, exist_ok=True)
+        self._tmp.mkdir(parents=True, exist_ok=True)
         flags = self._archive.flags(self._list)
         command = [self._command[0], *flags, *self._command[1:]]
-        self._jvm = SparkJvm(command, self._output, self._list.parent, keep_open=keep_open)
+        self._jvm = SparkJvm(command, self._output, self._tmp, keep_open=keep_open)
         return self._jvm
 
     def improve(self, now_s: float) -> None:

@@ -38,6 +38,7 @@ _FLAGS = (
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.allocator.type=pooled",
     "-Djava.awt.headless=true",
+    "-XX:-UsePerfData",  # a file in the system's temp folder, which a kill -9 leaves there
 )
 _START_DEADLINE_S = 120.0
 _POLL_S = 0.01
@@ -125,8 +126,8 @@ def spark_class_path(*, with_ml: bool = False) -> list[Path]:
     return [*own, *provide_jars(SPARK_LOCK, cache_folder(os.environ))]
 
 
-def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: Path) -> list[str]:
-    """The command of a JVM that lets PySpark connect."""
+def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: Path, tmp: Path) -> list[str]:
+    """The command of a JVM that lets PySpark connect; what it would leave in the system's temp folder is in `tmp`."""
     return [
         str(java),
         f"-Xmx{memory}",
@@ -134,6 +135,7 @@ def spark_command(java: Path, class_path: Sequence[Path], *, memory: str, log: P
         *_FLAGS,
         f"-Dlog4j2.configurationFile={_LOGGING}",
         f"-Dpenstock.log={log}",
+        f"-Djava.io.tmpdir={tmp}",
         "-cp",
         os.pathsep.join(map(str, class_path)),
         _MAIN_CLASS,
