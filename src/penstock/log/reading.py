@@ -95,7 +95,7 @@ def _read_from(
         if position >= end:
             break
         # Stopped at a batch that is larger than what was read, or damaged.
-        window = Window(segment.file, end, HEADER_SIZE)
+        window = Window(segment.file, end, HEADER_SIZE, HEADER_SIZE)
         found = batch_at(window, position, end, expected, verify=True)
         if isinstance(found, BatchHeader):
             if found.next_offset > offset:

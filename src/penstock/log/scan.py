@@ -18,6 +18,7 @@ from penstock.records.batch import (
 )
 
 WINDOW_BYTES = 256 * 1024
+PIECE_BYTES_MAX = 4 * 1024 * 1024
 _MAGIC_BYTE = bytes([MAGIC])
 _MAGIC_AT = 16
 
@@ -40,12 +41,14 @@ class Damage(NamedTuple):
 
 
 class Window:
-    """Reads a file in large pieces, or in no larger ones than asked for."""
+    """Reads a file in pieces that grow while each follows closely behind the one before."""
 
-    def __init__(self, file: File, end: int, piece: int = WINDOW_BYTES) -> None:
+    def __init__(self, file: File, end: int, least: int = WINDOW_BYTES, most: int = PIECE_BYTES_MAX) -> None:
         self._file = file
         self._end = end
-        self._piece = piece
+        self._least = least
+        self._most = most
+        self._piece = least
         self._start = 0
         self._data = b""
 
@@ -53,6 +56,9 @@ class Window:
         """A buffer and where in it `position` is; `length` bytes follow there unless the file ends before."""
         inside = position - self._start
         if inside < 0 or inside + length > len(self._data):
+            # The kernel reads nothing ahead (runtime/disk.py): the disk is kept busy by who asks for much at once.
+            is_next = 0 < inside < 2 * len(self._data)
+            self._piece = min(2 * self._piece, self._most) if is_next else self._least
             want = min(max(length, self._piece), self._end - position)
             self._data = self._file.read(position, want)
             self._start, inside = position, 0
