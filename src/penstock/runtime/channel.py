@@ -6,6 +6,7 @@ import socket
 from collections import deque
 from struct import Struct
 
+from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.ports import Buffer
 
@@ -28,6 +29,7 @@ class Channel:
         "closing",
         "frame_max",
         "is_paused",
+        "is_stranger",
         "moved_ms",
         "number",
         "out",
@@ -46,6 +48,7 @@ class Channel:
         self.moved_ms = now_ms  # when the client last took something of what waits in `out`
         self.closing: str | None = None
         self.is_paused = False
+        self.is_stranger = True  # until a request of its has made sense
         self.owes_drained = False
         self.out: deque[Buffer] = deque()
         self._head = b""
@@ -71,6 +74,18 @@ class Channel:
             self._head = b""
             return self._split(data, now_ms), 0
         return self._split(scratch[:size], now_ms), size
+
+    def why_late(self, limits: BrokerConfig, now_ms: int) -> str | None:
+        """Why it is to be closed: it takes too long over a request or a reply, or says nothing for too long."""
+        if self.out and now_ms - self.moved_ms > limits.reply_deadline_ms:
+            return "took nothing of its replies for too long (reply_deadline_ms)"
+        if self.is_paused:
+            return None
+        if self.began_ms and now_ms - self.began_ms > limits.request_deadline_ms:
+            return "a request was not whole in time (request_deadline_ms)"
+        if now_ms - self.active_ms > limits.idle_ms_max:
+            return "silent for too long (idle_ms_max)"
+        return None
 
     def _split(self, data: memoryview, now_ms: int) -> list[memoryview]:
         frames: list[memoryview] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import socket
@@ -30,6 +29,8 @@ from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.runtime.channel import Channel
 from penstock.runtime.clock import SteadyClock
+from penstock.runtime.closings import Closings
+from penstock.runtime.door import Door
 from penstock.runtime.http_clients import HttpClients
 from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
@@ -38,7 +39,9 @@ from penstock.runtime.syncing import SyncPool
 SCRATCH_BYTES = 1024 * 1024
 SCRATCH_LEAST = 128 * 1024
 SWEEP_MS = 1000
-ACCEPTED_AT_ONCE = 64  # a crowd at the door waits its turn like everybody
+SWEPT_AT_ONCE = 256
+CLOSING_COSTS = 32  # as much as looking at so many
+WAIT_MS_MAX = 60_000  # whatever is to be done sooner ends the wait
 GATHERED_MAX = 256  # with so many events nobody looks whether there are more before the step
 IN, OUT = select.POLLIN, select.POLLOUT
 
@@ -55,20 +58,21 @@ class Loop:
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
-        self._https = HttpClients(node, config, clock, self._poller)
-        self._listeners: dict[int, Callable[[], None]] = {}
-        self._sockets: list[socket.socket] = []
+        self._door = Door(self._on_no_handles)
+        self._is_knocked = False  # a stranger wants something
+        self._https = HttpClients(node, config, clock, self._door.poller)
         self._pending: list[Event] = []
         self._syncs: list[Sync] = []
         self._next_number = 0
         self._sweep_at_ms = 0
+        self._unswept: list[Channel] = []
+        self._closings = Closings()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._used = 0  # of the scratch, by frames that wait for the step
         self._taken = 0  # bytes of these frames, and of those too long for the scratch
-        self._spare: socket.socket | None = socket.socket()
-        self._refused_log_ms = 0
         self._signal_fd = -1
         self._is_stopping = False
+        self._poller.register(self._door.fd, IN)
         self._poller.register(pool.wake_fd, IN)
         self._poller.register(self._loads.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -82,11 +86,7 @@ class Loop:
         }
 
     def listen(self, sock: socket.socket, *, http: bool = False) -> None:
-        sock.setblocking(False)
-        self._sockets.append(sock)
-        accept = self._https.accept if http else self._accept_client
-        self._listeners[sock.fileno()] = lambda: self._accept(sock, accept)
-        self._poller.register(sock.fileno(), IN)
+        self._door.listen(sock, self._https.accept if http else self._accept_client)
 
     def stop(self) -> None:
         """Ask the loop to end; safe in a signal handler, whose wakeup ends the poll."""
@@ -100,43 +100,52 @@ class Loop:
     def run(self) -> None:
         """Serve until stopped, then leave everything durable."""
         while not self._is_stopping:
-            now_ms = self._clock.now_ms()
-            self._turn(0 if self._pending else max(0, self._next_wake_ms(now_ms) - now_ms))
+            self.turn()
         self._finish()
+
+    def turn(self, wait_ms_max: int = WAIT_MS_MAX) -> None:
+        """One wake-up: all that is ready, and what arrives meanwhile, goes into one step; then a few strangers."""
+        now_ms = self._clock.now_ms()
+        wait_ms = min(self._next_wake_ms(now_ms) - now_ms, wait_ms_max)
+        ready = self._poller.poll(0 if self._pending or wait_ms < 0 else wait_ms / 1000)
+        now_ms = self._clock.now_ms()
+        events, self._pending = self._pending, []
+        self._used = 0
+        self._is_knocked = False
+        while ready:
+            before = len(events)
+            is_room = self._take_in(ready, events, now_ms)
+            ready = self._poller.poll(0) if is_room and before < len(events) <= GATHERED_MAX else []
+        if events or not self._is_knocked:
+            self._step(events, now_ms)
+        if self._is_knocked:
+            events, self._pending = self._pending, []
+            self._take_in(self._door.ready(), events, now_ms)
+            accepted, self._pending = self._pending, []
+            self._step(events + accepted, now_ms)
 
     def _next_wake_ms(self, now_ms: int) -> int:
         deadline = self._node.next_deadline_ms
-        if self._channels or self._https:
+        if self._channels or self._https or self._closings.is_holding:
             if self._sweep_at_ms <= now_ms:
                 self._sweep(now_ms)
             deadline = min(deadline, self._sweep_at_ms)
         return deadline
 
-    def _turn(self, timeout_ms: int) -> None:
-        """One wake-up: all that is ready, and what arrives while it is read, goes into one step."""
-        ready = self._poller.poll(timeout_ms / 1000)
-        now_ms = self._clock.now_ms()
-        events, self._pending = self._pending, []
-        self._used = 0
-        while ready:
-            before = len(events)
-            for fd, mask in ready:
-                channel = self._channels.get(fd)
-                if channel is None:
-                    self._on_other(fd, mask, events)
-                    continue
-                if mask & OUT:
-                    self._send_more(channel, events)
-                if mask & ~OUT and fd in self._channels:
-                    if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
-                        # The others are still ready in the next turn; this step may have closed some of them.
-                        self._step(events, now_ms)
-                        return
-                    self._receive(channel, events, now_ms)
-            # Whoever was accepted meanwhile is unknown to the node before the next step.
-            is_more = before < len(events) <= GATHERED_MAX and not self._pending
-            ready = self._poller.poll(0) if is_more else []
-        self._step(events, now_ms)
+    def _take_in(self, ready: list[tuple[int, int]], events: list[Event], now_ms: int) -> bool:
+        """What these descriptors have to say becomes events; False if some were left for the next turn."""
+        for fd, mask in ready:
+            channel = self._channels.get(fd)
+            if channel is None:
+                self._on_other(fd, events)
+                continue
+            if mask & OUT:
+                self._send_more(channel, events)
+            if mask & ~OUT and fd in self._channels:
+                if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
+                    return False  # they are still ready then; this step may have closed some of them
+                self._receive(channel, events, now_ms)
+        return True
 
     def _step(self, events: list[Event], now_ms: int) -> None:
         while True:
@@ -166,7 +175,7 @@ class Loop:
             self._drop(channel, events)
             return
         except PeerError as error:
-            log_line("warning", "connection closed", peer=channel.peer, reason=str(error))
+            self._closings.tell("warning", "connection closed", str(error), now_ms, peer=channel.peer)
             self._node.counters.closed_for("frame")
             self._drop(channel, events)
             return
@@ -175,69 +184,56 @@ class Loop:
         for frame in frames:
             events.append(Received(number, frame))
             self._taken += len(frame)
-        if frames:
+        if channel.is_stranger and frames:
+            self._greet(channel)
+
+    def _greet(self, channel: Channel) -> None:
+        """Whose first request was no reason to close is no stranger from the second on."""
+        if channel.frame_max != self._config.frame_bytes_max:
             channel.frame_max = self._config.frame_bytes_max
+            return
+        fd = channel.sock.fileno()
+        self._door.poller.unregister(fd)
+        channel.is_stranger = False
+        self._poller.register(fd, _wanted(channel))
 
-    def _accept(self, listener: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
-        for _ in range(ACCEPTED_AT_ONCE):
-            try:
-                sock, address = listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._refuse_one(listener):
-                    return
-                continue
-            sock.setblocking(False)
-            take(sock, f"{address[0]}:{address[1]}")
+    def _poller_of(self, channel: Channel) -> select.epoll:
+        return self._door.poller if channel.is_stranger else self._poller
 
-    def _refuse_one(self, listener: socket.socket) -> bool:
-        """No file handle is left: use the spare one to hang up on a client, instead of leaving it waiting."""
-        if self._spare is not None:
-            self._spare.close()
-        try:
-            listener.accept()[0].close()
-        except OSError:
-            return False  # nobody is waiting after all, or even the spare handle was taken by somebody else
-        finally:
-            try:
-                self._spare = socket.socket()
-            except OSError:
-                self._spare = None
+    def _on_no_handles(self) -> None:
         self._node.counters.closed_for("no_file_handles")
-        now_ms = self._clock.now_ms()
-        if now_ms - self._refused_log_ms >= SWEEP_MS:
-            self._refused_log_ms = now_ms
-            log_line("error", "connections refused", reason="no file handles are left (ulimit -n)")
-        return True
+        reason = "no file handles are left (ulimit -n)"
+        self._closings.tell("error", "connection refused", reason, self._clock.now_ms())
 
     def _accept_client(self, sock: socket.socket, peer: str) -> None:
+        now_ms = self._clock.now_ms()
         if len(self._channels) >= self._config.connections_max:
             sock.close()
             self._node.counters.closed_for("limit")
-            log_line("warning", "connection refused", peer=peer, reason="connections_max are open")
+            self._closings.tell("warning", "connection refused", "connections_max are open", now_ms, peer=peer)
             return
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._next_number += 1
-        now_ms = self._clock.now_ms()
         channel = Channel(self._next_number, sock, peer, self._config.frame_bytes_max_first, now_ms)
         self._channels[sock.fileno()] = channel
         self._by_number[channel.number] = channel
-        self._poller.register(sock.fileno(), IN)
+        self._door.poller.register(sock.fileno(), IN)
         self._pending.append(Connected(channel.number, peer))
 
-    def _on_other(self, fd: int, mask: int, events: list[Event]) -> None:
-        if fd == self._pool.wake_fd:
+    def _on_other(self, fd: int, events: list[Event]) -> None:
+        if fd == self._door.fd:
+            self._is_knocked = True
+        elif fd == self._pool.wake_fd:
             events.extend(self._pool.collect())
         elif fd == self._loads.wake_fd:
             events.extend(self._loads.collect())
-        elif fd in self._listeners:
-            self._listeners[fd]()
         elif fd in self._https:
             self._https.serve(fd)
         elif fd == self._signal_fd:
             with suppress(BlockingIOError):
                 os.read(fd, 64)
+        else:
+            self._door.accept(fd)
 
     def _reply(self, effect: Reply) -> None:
         number, chunks, is_large = effect
@@ -277,8 +273,7 @@ class Loop:
             self._watch(channel)
 
     def _watch(self, channel: Channel) -> None:
-        wanted = 0 if channel.is_paused or channel.closing is not None else IN
-        self._poller.modify(channel.sock.fileno(), wanted | (OUT if channel.out else 0))
+        self._poller_of(channel).modify(channel.sock.fileno(), _wanted(channel))
 
     def _sync(self, effect: Sync) -> None:
         self._syncs.append(effect)
@@ -288,7 +283,7 @@ class Loop:
         channel = self._by_number.get(number)
         if channel is None:
             return
-        log_line("warning", "connection closed", peer=channel.peer, reason=reason)
+        self._closings.tell("warning", "connection closed", reason, self._clock.now_ms(), peer=channel.peer)
         channel.closing = reason
         if channel.out:
             self._watch(channel)
@@ -316,36 +311,32 @@ class Loop:
             return
         fd = channel.sock.fileno()
         del self._channels[fd]
-        self._poller.unregister(fd)
+        self._poller_of(channel).unregister(fd)
         channel.sock.close()
         events.append(Disconnected(channel.number))
 
     def _sweep(self, now_ms: int) -> None:
-        """Close who takes too long over one request, or says nothing for too long."""
-        self._sweep_at_ms = now_ms + SWEEP_MS
-        limits = self._config
-        for channel in list(self._channels.values()):
-            if channel.out and now_ms - channel.moved_ms > limits.reply_deadline_ms:
-                self._expire(channel, "took nothing of its replies for too long (reply_deadline_ms)")
-            elif channel.is_paused:
-                continue
-            elif channel.began_ms and now_ms - channel.began_ms > limits.request_deadline_ms:
-                self._expire(channel, "a request was not whole in time (request_deadline_ms)")
-            elif now_ms - channel.active_ms > limits.idle_ms_max:
-                self._expire(channel, "silent for too long (idle_ms_max)")
-        self._https.sweep(now_ms)
-
-    def _expire(self, channel: Channel, reason: str) -> None:
-        log_line("info", "connection closed", peer=channel.peer, reason=reason)
-        self._node.counters.closed_for("deadline")
-        self._drop(channel, self._pending)
+        """Look through some of the clients, and close who takes too long; the others follow in the next turns."""
+        if not self._unswept:
+            self._unswept = list(self._channels.values())
+            self._https.sweep(now_ms)
+            self._closings.settle(now_ms)
+        left = SWEPT_AT_ONCE
+        while self._unswept and left > 0:
+            left -= 1
+            channel = self._unswept.pop()
+            reason = channel.why_late(self._config, now_ms)
+            if reason is not None and channel.number in self._by_number:
+                left -= CLOSING_COSTS
+                self._closings.tell("info", "connection closed", reason, now_ms, peer=channel.peer)
+                self._node.counters.closed_for("deadline")
+                self._drop(channel, self._pending)
+        self._sweep_at_ms = now_ms if self._unswept else now_ms + SWEEP_MS
 
     def _finish(self) -> None:
         """Accept nothing more, make everything durable, answer who waits for that, and close."""
-        for sock in self._sockets:
-            self._poller.unregister(sock.fileno())
-            sock.close()
-        self._listeners.clear()
+        self._door.shut()
+        self._closings.flush()
         for channel in self._channels.values():
             channel.is_paused = True
             self._watch(channel)
@@ -353,17 +344,21 @@ class Loop:
         self._step([], self._clock.now_ms())
         deadline_ms = self._clock.now_ms() + self._config.stop_deadline_ms
         while (self._node.is_syncing or self._is_sending) and (left_ms := deadline_ms - self._clock.now_ms()) > 0:
-            self._turn(min(left_ms, SWEEP_MS))
+            self.turn(min(left_ms, SWEEP_MS))
         if self._node.is_syncing:
             log_line("error", "stopped before every sync had ended (stop_deadline_ms); the next start recovers")
             return
         for channel in list(self._channels.values()):
             channel.sock.close()
-        if self._spare is not None:
-            self._spare.close()
         self._pool.stop()
         self._perform_all(self._node.shut_down())
 
     @property
     def _is_sending(self) -> bool:
         return any(channel.out for channel in self._channels.values())
+
+
+def _wanted(channel: Channel) -> int:
+    """What a poller is to tell of this client."""
+    wanted = 0 if channel.is_paused or channel.closing is not None else IN
+    return wanted | (OUT if channel.out else 0)

@@ -1,0 +1,180 @@
+"""Who is served first: a loop with real sockets, turn by turn."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from penstock.broker.node import Node
+from penstock.config import BrokerConfig
+from penstock.runtime.clock import SteadyClock
+from penstock.runtime.disk import RealDisk
+from penstock.runtime.loop import Loop
+from penstock.runtime.syncing import SyncPool
+
+ASK_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+UNENDED = b"\x00\x00\x10"
+GARBAGE = struct.pack(">i", 4) + bytes(4)
+CROWD = 100
+FEW = 8  # strangers in a turn
+DEADLINE_S = 60.0
+
+
+class HandClock(SteadyClock):
+    """Goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_ms = super().now_ms()
+
+    def now_ms(self) -> int:
+        return self.at_ms
+
+
+class House:
+    """A loop that somebody else turns, and its clients."""
+
+    def __init__(self, folder: Path, callers: ExitStack) -> None:
+        config, disk = BrokerConfig(), RealDisk(str(folder))
+        self.clock = HandClock()
+        self.config = config
+        self.node = Node(disk, config, ("127.0.0.1", 9092), uuid4, self.clock.now_ms())
+        self.loop = Loop(self.node, config, self.clock, SyncPool(disk, config))
+        self._callers = callers
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=2 * CROWD)
+        self.loop.listen(self._listener)
+
+    def call(self) -> socket.socket:
+        """A connection that waits at the door."""
+        return self._callers.enter_context(socket.create_connection(self._listener.getsockname(), DEADLINE_S))
+
+    def known_client(self) -> socket.socket:
+        """One that has been answered twice."""
+        client = self.call()
+        for _ in range(2):
+            client.sendall(ASK_VERSIONS)
+            while not is_readable(client):
+                self.loop.turn()
+            answer(client)
+        return client
+
+    def crowd(self) -> list[socket.socket]:
+        """Many that were let in and have said nothing."""
+        before = len(self.node.connections)
+        callers = [self.call() for _ in range(CROWD)]
+        while len(self.node.connections) < before + CROWD:
+            self.loop.turn()
+        return callers
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with ExitStack() as callers:
+        made = House(tmp_path, callers)
+        yield made
+        made.loop.stop()
+        made.loop.run()
+
+
+def answer(client: socket.socket) -> bytes:
+    (size,) = struct.unpack(">i", client.recv(4, socket.MSG_WAITALL))
+    return client.recv(size, socket.MSG_WAITALL)
+
+
+def is_readable(client: socket.socket) -> bool:
+    """Whether there is an answer, or the end."""
+    return bool(select.select([client], [], [], 0)[0])
+
+
+def turns_until_all_are_readable(house: House, callers: list[socket.socket]) -> int:
+    turns = 0
+    while not all(map(is_readable, callers)):
+        house.loop.turn()
+        turns += 1
+    return turns
+
+
+def test_a_known_client_is_answered_before_a_crowd_of_strangers(house: House) -> None:
+    """In one turn: all who are known, and then a few of those who have not said anything sensible yet."""
+    known = house.known_client()
+    strangers = house.crowd()
+    for stranger in strangers:
+        stranger.sendall(ASK_VERSIONS)
+    for turn in range(1, CROWD):
+        known.sendall(ASK_VERSIONS)
+        house.loop.turn()
+        assert answer(known)[:4] == struct.pack(">i", 7)
+        assert sum(map(is_readable, strangers)) <= turn * FEW
+    assert all(map(is_readable, strangers)), "a busy client must not keep strangers out"
+
+
+def test_a_crowd_is_let_in_bit_by_bit(house: House) -> None:
+    """A few of those at the door in each turn, and all of them in the end."""
+    strangers = [house.call() for _ in range(CROWD)]
+    for turn in range(1, CROWD):
+        house.loop.turn()
+        assert len(house.node.connections) <= turn * FEW
+        if len(house.node.connections) == len(strangers):
+            break
+    assert len(house.node.connections) == len(strangers)
+
+
+def test_a_client_is_no_stranger_once_its_first_request_made_sense(house: House) -> None:
+    """From the second request on a client does not wait behind a crowd any more."""
+    newcomer = house.call()
+    newcomer.sendall(ASK_VERSIONS)
+    turns_until_all_are_readable(house, [newcomer])
+    answer(newcomer)
+    newcomer.sendall(ASK_VERSIONS)
+    turns_until_all_are_readable(house, [newcomer])
+    answer(newcomer)
+
+    for stranger in house.crowd():
+        stranger.sendall(UNENDED)
+    newcomer.sendall(ASK_VERSIONS)
+    house.loop.turn()
+    assert is_readable(newcomer)
+
+
+def test_a_crowd_that_is_late_is_closed_bit_by_bit(house: House) -> None:
+    """All of them in the end, while a known client is answered in every turn."""
+    known = house.known_client()
+    late = house.crowd()
+    for caller in late:
+        caller.sendall(UNENDED)
+    for _ in range(CROWD):
+        known.sendall(ASK_VERSIONS)
+        house.loop.turn()
+        answer(known)
+    assert not any(map(is_readable, late))
+
+    house.clock.at_ms += house.config.request_deadline_ms + 1000
+    closed = 0
+    while closed < CROWD:
+        known.sendall(ASK_VERSIONS)
+        house.loop.turn()
+        assert is_readable(known)
+        answer(known)
+        before, closed = closed, sum(map(is_readable, late))
+        assert closed - before <= FEW
+
+
+def test_garbage_that_never_ends_does_not_keep_the_late_from_being_closed(house: House) -> None:
+    """In every turn somebody is closed, and still the deadline of a silent caller is kept."""
+    late = house.call()
+    late.sendall(UNENDED)
+    for _ in range(4):
+        house.call().sendall(GARBAGE)
+        house.loop.turn()
+    house.clock.at_ms += house.config.request_deadline_ms + 1000
+    for _ in range(20):
+        house.call().sendall(GARBAGE)
+        house.loop.turn()
+    assert is_readable(late)
