@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import sysconfig
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,3 +72,42 @@ def test_a_machine_that_cannot_compile_is_told_all_that_is_missing(
     with pytest.raises(ConfigError, match="no C compiler"):
         make_compiled(tmp_path, {"CC": "no-such-compiler"})
     assert not list(tmp_path.glob("compiled/*"))
+
+
+def test_who_comes_while_another_compiles_waits_and_finds_it_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once would do the work twice, and one would fail to put its own in place."""
+    began, may_end = threading.Event(), threading.Event()
+
+    def compile_slowly(scratch: Path, environ: Mapping[str, str]) -> Path:
+        assert not began.is_set()
+        began.set()
+        assert may_end.wait(60)
+        (scratch / "made").mkdir()
+        return scratch / "made"
+
+    monkeypatch.setattr(make, "_compile", compile_slowly)
+    monkeypatch.setattr(make, "refusals", lambda environ: [])
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(make_compiled, tmp_path, {})
+        assert began.wait(60)
+        second = pool.submit(make_compiled, tmp_path, {})
+        may_end.set()
+        assert first.result(60) == second.result(60) == compiled_folder(tmp_path)
+
+
+def test_a_few_versions_are_kept_and_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_at_once(scratch: Path, environ: Mapping[str, str]) -> Path:
+        (scratch / "made").mkdir()
+        return scratch / "made"
+
+    monkeypatch.setattr(make, "_compile", compile_at_once)
+    monkeypatch.setattr(make, "refusals", lambda environ: [])
+    (tmp_path / "compiled" / "making-killed" / "work").mkdir(parents=True)
+    for age in range(6):
+        old = tmp_path / "compiled" / f"old-{age}"
+        old.mkdir()
+        os.utime(old, (1_000_000 - age, 1_000_000 - age))
+    made = make_compiled(tmp_path, {})
+    assert {path.name for path in made.parent.iterdir()} == {made.name, "lock", "old-0", "old-1", "old-2"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -9,7 +10,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.compiled.modules import MODULES, PACKAGE, SUFFIX, compiled_folder, source_path
@@ -17,6 +19,7 @@ from penstock.errors import ConfigError, PenstockError
 
 _KEPT_MAX = 4  # 4 MB each; several, so that several checkouts or Pythons do not throw out each other's
 _TOLD_LINES = 20
+_LOCK, _MAKING = "lock", "making-"
 
 
 def refusals(environ: Mapping[str, str]) -> list[str]:
@@ -41,12 +44,23 @@ def make_compiled(cache: Path, environ: Mapping[str, str]) -> Path:
     if lacks := refusals(environ):
         raise ConfigError(*lacks)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="making-", dir=folder.parent) as scratch:
-        made = _compile(Path(scratch), environ)
+    with _one_at_a_time(folder.parent):
         if not folder.is_dir():
-            os.replace(made, folder)
-    _forget_old(folder)
+            with tempfile.TemporaryDirectory(prefix=_MAKING, dir=folder.parent) as scratch:
+                os.replace(_compile(Path(scratch), environ), folder)
+            _forget_old(folder)
     return folder
+
+
+@contextmanager
+def _one_at_a_time(parent: Path) -> Iterator[None]:
+    """Whoever comes second waits, and finds it made."""
+    handle = os.open(parent / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _compile(scratch: Path, environ: Mapping[str, str]) -> Path:
@@ -75,7 +89,9 @@ def _compile(scratch: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _forget_old(folder: Path) -> None:
-    others = [path for path in folder.parent.iterdir() if path != folder and not path.name.startswith("making-")]
-    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in others[_KEPT_MAX - 1 :]:
+    """Also what a process left that was killed while it made one."""
+    others = [path for path in folder.parent.iterdir() if path not in (folder, folder.parent / _LOCK)]
+    left = [path for path in others if path.name.startswith(_MAKING)]
+    kept = sorted(set(others) - set(left), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [*left, *kept[_KEPT_MAX - 1 :]]:
         shutil.rmtree(old, ignore_errors=True)
