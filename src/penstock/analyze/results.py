@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from penstock import event
+from penstock.analyze.call_sites import untold
 from penstock.analyze.rows import EVENT, HEADERS, source_text
 from penstock.analyze.spark_types import BINARY, STRING
 from penstock.plan import TopicPlan
@@ -18,6 +19,7 @@ HEADER_NAMES = (event.ID, event.TIME, event.SOURCE, event.QUERY)
 _TIME_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
+@untold()
 def to_records(result: DataFrame, output: TopicPlan, query: str) -> DataFrame:
     """Key, value and headers of every result, for Spark's Kafka sink."""
     columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
@@ -28,6 +30,7 @@ def to_records(result: DataFrame, output: TopicPlan, query: str) -> DataFrame:
     return result.select(*wanted)
 
 
+@untold()
 def with_flat_headers(records: DataFrame) -> DataFrame:
     """Key, value and then the values of HEADER_NAMES, for a driver that writes them by itself."""
     values = [F.col("headers")[number]["value"] for number in range(len(HEADER_NAMES))]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from penstock import event
-from penstock.analyze.spark_types import LONG, STRING, struct_of
+from penstock.analyze.call_sites import untold
+from penstock.analyze.spark_types import LONG, STRING, struct_words
 from penstock.plan import TopicPlan
-from penstock.schema import Schema
+from penstock.schema import Column as SchemaColumn
+from penstock.schema import Schema, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,6 +35,7 @@ def read_records(spark: SparkSession, topic: TopicPlan, queue: str, options: Map
     return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
 
 
+@untold()
 def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
     """The schema's columns, `_event` and `_headers`, of every record that parses and is not ahead of its time."""
     schema = _schema_of(topic)
@@ -41,6 +44,7 @@ def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
     return parsed.select(*columns, _event_struct().alias(EVENT), F.col("headers").alias(HEADERS))
 
 
+@untold()
 def broken_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
     """Every other record, raw: key, value, headers, where it stands, and whether it is ahead of its time."""
     schema = _schema_of(topic)
@@ -56,7 +60,7 @@ def _schema_of(topic: TopicPlan) -> Schema:
 
 def _parsed(schema: Schema) -> Column:
     # Spark fills the extra column with the text of what it could not read, and leaves it null else.
-    columns = struct_of(schema).add(BROKEN, STRING)
+    columns = struct_words((*schema.columns, SchemaColumn(BROKEN, Type("string"))))
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
     parsed = F.from_json(F.col("value").cast(STRING), columns, options)
     # Always true, but not to the optimizer, which would copy the parsing into every filter and column above it.
