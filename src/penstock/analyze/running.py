@@ -17,8 +17,6 @@ from typing import IO
 from penstock.analyze.start import SparkStart
 from penstock.errors import ConfigError
 from penstock.jvm.java import find_java
-from penstock.loading import load_app
-from penstock.plan import plan_app
 from penstock.run_spec import RunSpec
 
 _LOCK_DEADLINE_S = 30.0
@@ -37,9 +35,12 @@ def run_queries(spec: RunSpec) -> int:
         sys.stdout.write("starting Spark\n")
         sys.stdout.flush()
         try:
-            # The JVM starts while the app is read: neither needs the other.
+            # The JVM starts while the app is read: neither needs the other. For the same reason these imports are here.
+            from penstock.loading import load_app
+            from penstock.plan import plan_app
+
             plan = plan_app(load_app(spec.app), spec.kind)
-            from penstock.analyze.conductor import Conductor  # Spark's Python, for the same reason here
+            from penstock.analyze.conductor import Conductor
 
             conductor = Conductor(spec, plan, data, jvm, start)
             signal.signal(signal.SIGTERM, lambda *_: stopping.set())

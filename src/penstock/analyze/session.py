@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from penstock.analyze.settings import SparkSetting
@@ -15,15 +17,21 @@ if TYPE_CHECKING:
 
 def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting]) -> SparkSession:
     """PySpark on a JVM that was started."""
-    from pyspark.sql import SparkSession  # a moment of imports, while the JVM starts
+    # Moments of imports, while the JVM starts.
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
 
+    for name in ("pyspark.testing.utils", "numpy"):  # else PySpark's first call to the JVM imports them
+        with suppress(ImportError):
+            import_module(name)
     port, secret = jvm.gateway()
     os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
     os.environ["PYSPARK_GATEWAY_SECRET"] = secret
-    builder = SparkSession.builder
+    conf = SparkConf()
     for name, setting in settings.items():
-        builder = builder.config(name, setting.value)
-    return builder.getOrCreate()
+        conf.set(name, setting.value)
+    # Not by its builder, which gives the session every setting once more, though the context has them.
+    return SparkSession(SparkContext.getOrCreate(conf))
 
 
 def session_of_query(spark: SparkSession, settings: Mapping[str, SparkSetting]) -> SparkSession:
