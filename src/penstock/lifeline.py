@@ -9,7 +9,8 @@ import sys
 import threading
 from types import FrameType
 
-CHILD_VARIABLE = "PENSTOCK_CHILD"  # set by the supervisor for what it starts
+CHILD_VARIABLE = "PENSTOCK_CHILD"  # set for a broker by who starts it: the supervisor with its name, or a drill
+DRILLED = "drilled"
 _PR_SET_PDEATHSIG = 1
 _TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
@@ -19,9 +20,14 @@ def die_with_parent() -> threading.Event:
 
     The event is set once the parent has said something on that input.
     """
-    told = threading.Event()
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    return die_with_input()
+
+
+def die_with_input() -> threading.Event:
+    """As above, by standard input alone: Linux sends its signal when the thread ends that started this process."""
+    told = threading.Event()
     threading.Thread(target=_watch, args=(told,), name="lifeline", daemon=True).start()
     return told
 

@@ -10,7 +10,7 @@ import click
 from penstock.cli.address import parse_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
-from penstock.lifeline import CHILD_VARIABLE, die_with_parent
+from penstock.lifeline import CHILD_VARIABLE, DRILLED, die_with_input, die_with_parent
 from penstock.settings import load_config
 
 _DEFAULT = BrokerConfig()
@@ -31,8 +31,8 @@ def command(
     Prints 'ready HOST:PORT' when clients are served, stops cleanly on SIGTERM or Ctrl-C, and recovers by itself after
     any other end. A record is acknowledged when it is on disk. All other settings: penstock config explain.
     """
-    if os.environ.get(CHILD_VARIABLE):
-        die_with_parent()
+    if starter := os.environ.get(CHILD_VARIABLE):
+        die_with_input() if starter == DRILLED else die_with_parent()
     flags = {"data": data, "listen": listen, "advertise": advertise, "metrics": metrics, "insecure": insecure}
     config, _ = load_config(Path.cwd(), os.environ, flags, BrokerConfig)
     _refuse_addresses(config)

@@ -1,4 +1,7 @@
-"""A broker in a process of its own, to be killed, paused, starved and started again on the same port and data."""
+"""A broker in a process of its own, to be killed, paused, starved and started again on the same port and data.
+
+It ends with the process that started it, however that ends.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from typing import Self
 
 from penstock.errors import PenstockError
 from penstock.free_port import free_port
+from penstock.lifeline import CHILD_VARIABLE, DRILLED
 
 READY_WITHIN_S = 180.0  # a machine with ten times more to do than it can
 STOP_WITHIN_S = 60.0
@@ -50,6 +54,7 @@ class BrokerProcess:
         self._stdout = folder / "broker.out"
         self._stderr = folder / "broker.err"
         self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: int | None = None  # its standard input ends with this process
 
     @property
     def address(self) -> str:
@@ -81,10 +86,12 @@ class BrokerProcess:
     def start(self) -> None:
         """Start and wait until clients are served."""
         said = len(self.said)
-        with self._stdout.open("wb") as out, self._stderr.open("ab") as err:
+        self._cut_lifeline()
+        theirs, self._lifeline = os.pipe2(os.O_CLOEXEC)
+        with os.fdopen(theirs) as stdin, self._stdout.open("wb") as out, self._stderr.open("ab") as err:
             self._process = subprocess.Popen(
                 [*self.prefix, *self._command, *self._flags()],
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=out,
                 stderr=err,
                 env={**os.environ, **self._environment()},
@@ -107,7 +114,8 @@ class BrokerProcess:
         return ["--data", str(self.data), "--listen", listen, "--metrics", metrics]
 
     def _environment(self) -> dict[str, str]:
-        return {f"PENSTOCK_BROKER_{name.upper()}": str(value) for name, value in self.settings.items()}
+        settings = {f"PENSTOCK_BROKER_{name.upper()}": str(value) for name, value in self.settings.items()}
+        return {**settings, CHILD_VARIABLE: DRILLED}
 
     def _set_limits(self) -> None:
         for kind, most in self.limits.items():
@@ -126,6 +134,12 @@ class BrokerProcess:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        self._cut_lifeline()
+
+    def _cut_lifeline(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
 
     def stop(self) -> int:
         """SIGTERM, as an operator stops it; the exit status."""
