@@ -1,4 +1,4 @@
-"""A process that steps a node on a disk in memory, compiled if a broker would be: AT_ONCE REQUESTS."""
+"""A process that steps a node on a disk in memory, compiled where that was done: AT_ONCE REQUESTS."""
 
 from __future__ import annotations
 

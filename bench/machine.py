@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from bench.latency_consumer import percentile
-from penstock.cache import cache_folder
-from penstock.compiled.modules import compiled_folder
+from penstock.compiled.modules import find_compiled
+from penstock.config import BrokerConfig
 from penstock.jvm.java import find_java, java_version
+from penstock.settings import load_config
 
 _SYNCS = 300
 _WRITE_BYTES = 16 * 1024
@@ -28,7 +29,7 @@ def describe_machine(folder: Path) -> dict[str, str]:
         "file system": _file_system(folder),
         "fdatasync of 16 KiB": f"p50 {p50:.0f} us, p99 {p99:.0f} us",
         "python": platform.python_version(),
-        "our broker": "compiled" if compiled_folder(cache_folder(os.environ)).is_dir() else "interpreted",
+        "our broker": "compiled" if _is_compiled() else "interpreted",
         "java": _java_version(),
         "load average before": f"{busy:.1f}",
     }
@@ -68,3 +69,8 @@ def _file_system(folder: Path) -> str:
 
 def _java_version() -> str:
     return str(java_version(find_java(os.environ)))
+
+
+def _is_compiled() -> bool:
+    config, _ = load_config(Path.cwd(), os.environ, {}, BrokerConfig)
+    return config.compiled and find_compiled(os.environ) is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -13,3 +15,11 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     if shared := environ.get("XDG_CACHE_HOME"):
         return Path(shared, "penstock").absolute()
     return Path.home() / ".cache" / "penstock"
+
+
+@contextmanager
+def only_one(lock: Path) -> Iterator[None]:
+    """Whoever else wants this lock waits: it will find fetched or made what it came for."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -6,7 +6,7 @@ from stage.batches import batch
 from stage.logs import cut
 from stage.nodes import Stage, fetch_request, produce_request, records_of
 
-from penstock.broker.events import Load
+from penstock.broker.events import Load, Note
 from penstock.errors import ErrorCode
 from penstock.log.layout import LOG, file_name, partition_folder
 from penstock.records.batch import decode_header
@@ -207,6 +207,7 @@ def test_however_many_before_it_are_damaged_a_partition_is_loaded_and_read() -> 
     *others, last = answer.responses[0].partitions
     assert [part.error_code for part in others] == [ErrorCode.CORRUPT_MESSAGE] * 5
     assert (last.error_code, len(cut(last.records))) == (0, 1)
+    assert len([note for note in stage.seen(Note) if note.event == "damaged record"]) == 5
 
 
 def test_who_has_its_turn_last_is_read_although_the_memory_forgets() -> None:

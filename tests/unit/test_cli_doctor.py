@@ -15,6 +15,7 @@ import pytest
 from penstock.broker.changes import Change, ClusterNamed, TopicCreated, TopicDeleted, encode_change
 from penstock.cli.main import main
 from penstock.cli.read_only import ReadOnlyDisk
+from penstock.compiled.modules import compiled_folder
 from penstock.errors import StorageError
 from penstock.log.witness import Witness, encode_witness
 from penstock.records.batch import assign_offset
@@ -161,6 +162,18 @@ def test_the_disk_of_the_doctor_refuses_every_change(data: Path) -> None:
         with pytest.raises(StorageError):
             attempt()
     file.close()
+
+
+def test_a_machine_says_whether_its_broker_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    for status, what in (("note", "'penstock compile' makes it faster"), ("ok", str(compiled_folder(tmp_path)))):
+        assert main(["doctor", "--json"]) == 0
+        checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+        assert checks["compiled"]["status"] == status
+        assert what in checks["compiled"]["what"]
+        compiled_folder(tmp_path).mkdir(parents=True, exist_ok=True)
 
 
 def test_a_machine_is_checked_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:

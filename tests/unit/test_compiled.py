@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
@@ -13,11 +14,35 @@ from pathlib import Path
 
 import pytest
 
-from penstock.compiled import make, modules, use
-from penstock.compiled.make import make_compiled, refusals
-from penstock.compiled.modules import MODULES, PACKAGE, compiled_folder, source_path
+from penstock.compiled import make, modules
+from penstock.compiled.make import make_compiled, missing_tools
+from penstock.compiled.modules import MODULES, PACKAGE, compiled_folder, find_compiled, source_path
 from penstock.compiled.use import is_compiled, use_compiled
 from penstock.errors import ConfigError
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"PENSTOCK_CACHE": str(tmp_path)}
+
+
+@pytest.fixture
+def nothing_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has only begun."""
+    for module in MODULES:
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+
+def compile_nothing(work: Path, environ: Mapping[str, str]) -> Path:
+    made = work.with_name("made")
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def can_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make, "_compile", compile_nothing)
+    monkeypatch.setattr(make, "missing_tools", lambda environ: [])
 
 
 def test_every_module_that_is_compiled_has_a_source() -> None:
@@ -25,33 +50,48 @@ def test_every_module_that_is_compiled_has_a_source() -> None:
     assert [name for name in MODULES if not (PACKAGE.parent / source_path(name)).is_file()] == []
 
 
-@pytest.mark.parametrize("module", [MODULES[0], MODULES[-1], "penstock.config"])
-def test_what_was_compiled_from_other_sources_is_not_found(
-    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("module", [*MODULES, "penstock.config", "penstock.log.layout", "penstock.wire.messages.fetch"])
+def test_what_was_compiled_from_other_sources_is_not_found(module: str, tmp_path: Path) -> None:
     """Whoever edits a source, or what it relies on, runs the source."""
-    shutil.copytree(PACKAGE, tmp_path / "penstock", ignore=shutil.ignore_patterns("__pycache__"))
-    before = compiled_folder(tmp_path)
-    monkeypatch.setattr(modules, "PACKAGE", tmp_path / "penstock")
-    assert compiled_folder(tmp_path) == before
+    copy = tmp_path / "penstock"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    assert compiled_folder(tmp_path, copy) == compiled_folder(tmp_path)
     with (tmp_path / source_path(module)).open("a") as source:
         source.write("# changed\n")
-    assert compiled_folder(tmp_path) != before
+    assert compiled_folder(tmp_path, copy) != compiled_folder(tmp_path)
 
 
-def test_without_any_the_sources_are_used(tmp_path: Path) -> None:
-    assert not use_compiled({"PENSTOCK_CACHE": str(tmp_path)})
+@pytest.mark.usefixtures("nothing_imported")
+def test_without_any_the_sources_are_used(environ: dict[str, str]) -> None:
+    assert not use_compiled(environ)
     assert not is_compiled()
 
 
 def test_a_process_that_has_imported_a_source_goes_on_with_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of them compiled would not work."""
-    monkeypatch.setitem(sys.modules, MODULES[0], use)
+    monkeypatch.setitem(sys.modules, MODULES[0], modules)
     compiled_folder(tmp_path).mkdir(parents=True)
-    assert not use_compiled({"PENSTOCK_CACHE": str(tmp_path)})
+    assert not use_compiled(environ)
     assert not is_compiled()
+
+
+@pytest.mark.usefixtures("nothing_imported")
+def test_half_a_folder_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+    """As a cleaner of caches leaves it: some modules compiled and some not would not work."""
+    compiled_folder(tmp_path).mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"some of it is missing.*remove it and run 'penstock compile' again"):
+        use_compiled(environ)
+    assert not is_compiled()
+
+
+def test_a_service_without_a_home_runs_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert find_compiled({}) is None
 
 
 def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +104,8 @@ def test_a_machine_that_cannot_compile_is_told_all_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
-    lacks = refusals({"CC": "no-such-compiler"})
-    assert [text.split(":")[0] for text in lacks] == [
+    missing = missing_tools({"CC": "no-such-compiler"})
+    assert [text.split(":")[0] for text in missing] == [
         "there is no C compiler (no-such-compiler)",
         "Python's headers are not there",
     ]
@@ -74,40 +114,61 @@ def test_a_machine_that_cannot_compile_is_told_all_that_is_missing(
     assert not list(tmp_path.glob("compiled/*"))
 
 
+@pytest.mark.usefixtures("can_compile")
 def test_who_comes_while_another_compiles_waits_and_finds_it_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two at once would do the work twice, and one would fail to put its own in place."""
-    began, may_end = threading.Event(), threading.Event()
+    began, waits, compiled = threading.Event(), threading.Event(), []
 
-    def compile_slowly(scratch: Path, environ: Mapping[str, str]) -> Path:
-        assert not began.is_set()
+    def compile_when_another_waits(work: Path, environ: Mapping[str, str]) -> Path:
         began.set()
-        assert may_end.wait(60)
-        (scratch / "made").mkdir()
-        return scratch / "made"
+        assert waits.wait(60)
+        compiled.append(work)
+        return compile_nothing(work, environ)
 
-    monkeypatch.setattr(make, "_compile", compile_slowly)
-    monkeypatch.setattr(make, "refusals", lambda environ: [])
+    lock = fcntl.flock
+
+    def told_lock(file: int, how: int) -> None:
+        if began.is_set():
+            waits.set()
+        lock(file, how)
+
+    monkeypatch.setattr(make, "_compile", compile_when_another_waits)
+    monkeypatch.setattr(fcntl, "flock", told_lock)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(make_compiled, tmp_path, {})
         assert began.wait(60)
         second = pool.submit(make_compiled, tmp_path, {})
-        may_end.set()
         assert first.result(60) == second.result(60) == compiled_folder(tmp_path)
+    assert len(compiled) == 1
 
 
-def test_a_few_versions_are_kept_and_nothing_half_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_at_once(scratch: Path, environ: Mapping[str, str]) -> Path:
-        (scratch / "made").mkdir()
-        return scratch / "made"
-
-    monkeypatch.setattr(make, "_compile", compile_at_once)
-    monkeypatch.setattr(make, "refusals", lambda environ: [])
+@pytest.mark.usefixtures("can_compile")
+def test_those_used_last_are_kept_and_nothing_half_made(tmp_path: Path) -> None:
     (tmp_path / "compiled" / "making-killed" / "work").mkdir(parents=True)
-    for age in range(6):
+    for age in range(10):
         old = tmp_path / "compiled" / f"old-{age}"
         old.mkdir()
         os.utime(old, (1_000_000 - age, 1_000_000 - age))
     made = make_compiled(tmp_path, {})
-    assert {path.name for path in made.parent.iterdir()} == {made.name, "lock", "old-0", "old-1", "old-2"}
+    assert {path.name for path in made.parent.iterdir()} == {made.name, "lock", *(f"old-{age}" for age in range(7))}
+
+
+@pytest.mark.usefixtures("can_compile")
+def test_what_is_edited_while_it_is_compiled_is_not_found_under_the_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is that of the sources that were compiled."""
+    package = tmp_path / "penstock"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(make, "PACKAGE", package)
+
+    def compile_while_somebody_edits(work: Path, environ: Mapping[str, str]) -> Path:
+        (package / "errors.py").write_text("")
+        return compile_nothing(work, environ)
+
+    monkeypatch.setattr(make, "_compile", compile_while_somebody_edits)
+    before = compiled_folder(tmp_path, package)
+    assert make_compiled(tmp_path, {}) == before != compiled_folder(tmp_path, package)
+    assert not compiled_folder(tmp_path, package).exists()

@@ -70,7 +70,7 @@ class Collected:
 class WaitingFetch:
     """A fetch that has not enough yet; `missing` bytes would make it enough."""
 
-    __slots__ = ("call", "deadline_ms", "header", "is_done", "loads", "missing", "partitions", "slot")
+    __slots__ = ("call", "deadline_ms", "header", "is_done", "loads", "missing", "partitions", "refused", "slot")
 
     def __init__(self, slot: Slot, header: RequestHeader, call: FetchCall, deadline_ms: int) -> None:
         self.slot = slot
@@ -78,6 +78,7 @@ class WaitingFetch:
         self.call = call
         self.deadline_ms = deadline_ms
         self.loads: dict[Log, int] = {}  # how often the disk was asked for each
+        self.refused: dict[Log, ErrorCode] = {}  # what cannot be read is found out once
         self.missing = 0
         self.is_done = False
         self.partitions: list[Partition] = []
@@ -245,6 +246,8 @@ def _read(node: Node, waiting: WaitingFetch, partition: Partition, share: Share,
         return _error(found, fetch, ErrorCode.UNKNOWN_LEADER_EPOCH)
     if not log.start_offset <= fetch.offset <= log.next_offset:
         return _error(found, fetch, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if (code := waiting.refused.get(log)) is not None:
+        return _error(found, fetch, code)
     records, following = memoryview(b""), fetch.offset
     limit = log.stable if found.is_committed else log.visible
     size = share.size
@@ -256,9 +259,11 @@ def _read(node: Node, waiting: WaitingFetch, partition: Partition, share: Share,
             records, following = read_until(log, fetch.offset, size, limit)
         except DamagedError as damaged:
             node.on_damage(partition, damaged.damage)
+            waiting.refused[log] = ErrorCode.CORRUPT_MESSAGE
             return _error(found, fetch, ErrorCode.CORRUPT_MESSAGE)
         except OSError as error:
             node.note("error", "read failed", partition=partition.name, reason=str(error))
+            waiting.refused[log] = ErrorCode.KAFKA_STORAGE_ERROR
             return _error(found, fetch, ErrorCode.KAFKA_STORAGE_ERROR)
     if found.size and len(records) > found.room:
         records, following = memoryview(b""), fetch.offset

@@ -8,7 +8,7 @@ import click
 
 from penstock.cache import cache_folder
 from penstock.compiled.make import make_compiled
-from penstock.compiled.modules import MODULES, compiled_folder
+from penstock.compiled.modules import MODULES, find_compiled
 
 
 @click.command("compile")
@@ -16,13 +16,11 @@ def command() -> None:
     """Compile the modules that every request to the broker passes through; once for each version of Penstock.
 
     A minute or two, with a C compiler and the extra 'compile'. Brokers started afterwards use what was made, in the
-    user's cache folder, unless the setting 'compiled' is off; they do the same as before with half the processor time.
+    user's cache folder, unless the setting 'compiled' is off; they do the same with less processor time.
     """
-    cache = cache_folder(os.environ)
-    folder = compiled_folder(cache)
-    if folder.is_dir():
-        click.echo(f"compiled already: {folder}")
+    if (there := find_compiled(os.environ)) is not None:
+        click.echo(f"compiled already: {there}")
         return
     click.echo(f"compiling {len(MODULES)} modules with mypyc: a minute or two")
-    make_compiled(cache, os.environ)
-    click.echo(f"compiled: {folder}; brokers started from now on use it")
+    made = make_compiled(cache_folder(os.environ), os.environ)
+    click.echo(f"compiled: {made}; brokers started from now on use it")

@@ -84,10 +84,9 @@ def _jars(environ: Mapping[str, str]) -> Check:
 
 
 def _compiled(environ: Mapping[str, str]) -> Check:
-    from penstock.compiled.modules import compiled_folder
+    from penstock.compiled.modules import find_compiled
 
-    folder = compiled_folder(cache_folder(environ))
-    if not folder.is_dir():
+    if (folder := find_compiled(environ)) is None:
         return Check("compiled", NOTE, "the broker runs interpreted; 'penstock compile' makes it faster")
     return Check("compiled", OK, f"the broker's hot modules are in {folder}")
 

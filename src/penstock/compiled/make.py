@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
@@ -10,63 +9,62 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
+from penstock.cache import only_one
 from penstock.compiled.modules import MODULES, PACKAGE, SUFFIX, compiled_folder, source_path
 from penstock.errors import ConfigError, PenstockError
 
-_KEPT_MAX = 4  # 4 MB each; several, so that several checkouts or Pythons do not throw out each other's
+_KEPT_MAX = 8  # 2.3 MB each; several, so that several checkouts or Pythons do not throw out each other's
 _TOLD_LINES = 20
 _LOCK, _MAKING = "lock", "making-"
 
 
-def refusals(environ: Mapping[str, str]) -> list[str]:
-    """What this machine lacks to compile."""
-    lacks = []
+def missing_tools(environ: Mapping[str, str]) -> list[str]:
+    """What this machine lacks to compile, and how to get it."""
+    missing = []
     compiler = environ.get("CC") or str(sysconfig.get_config_var("CC") or "cc")
     if shutil.which(compiler.split()[0]) is None:
-        lacks.append(f"there is no C compiler ({compiler}): install one, or name it in CC")
+        missing.append(f"there is no C compiler ({compiler}): install one, or name it in CC")
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        lacks.append("Python's headers are not there: install them (Debian: python3-dev)")
+        missing.append("Python's headers are not there: install them (Debian: python3-dev)")
     for library in ("mypyc", "setuptools"):
         if importlib.util.find_spec(library) is None:
-            lacks.append(f"{library} is not installed: pip install 'penstock[compile]'")
-    return lacks
+            missing.append(f"{library} is not installed: pip install 'penstock[compile]'")
+    return missing
 
 
 def make_compiled(cache: Path, environ: Mapping[str, str]) -> Path:
-    """The folder with the compiled modules, made if it is not there; a minute of work. ConfigError if it cannot be."""
+    """The folder with the compiled modules, made if it is not there. ConfigError if it cannot be."""
     folder = compiled_folder(cache)
     if folder.is_dir():
         return folder
-    if lacks := refusals(environ):
-        raise ConfigError(*lacks)
+    if missing := missing_tools(environ):
+        raise ConfigError(*missing)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(folder.parent):
-        if not folder.is_dir():
-            with tempfile.TemporaryDirectory(prefix=_MAKING, dir=folder.parent) as scratch:
-                os.replace(_compile(Path(scratch), environ), folder)
-            _forget_old(folder)
+    with only_one(folder.parent / _LOCK):
+        _remove_half_made(folder.parent)
+        with tempfile.TemporaryDirectory(prefix=_MAKING, dir=folder.parent) as scratch:
+            work = Path(scratch, "work")
+            _copy_sources(work)
+            folder = compiled_folder(cache, work / PACKAGE.name)  # of what was copied, whoever edits meanwhile
+            if not folder.is_dir():
+                os.replace(_compile(work, environ), folder)
+        _forget_old(folder)
     return folder
 
 
-@contextmanager
-def _one_at_a_time(parent: Path) -> Iterator[None]:
-    """Whoever comes second waits, and finds it made."""
-    handle = os.open(parent / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+def _copy_sources(work: Path) -> None:
+    """Nothing compiled must come to lie among the sources that are edited, nor where nobody may write."""
+    for path in PACKAGE.rglob("*.py"):
+        copy = work / path.relative_to(PACKAGE.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
 
 
-def _compile(scratch: Path, environ: Mapping[str, str]) -> Path:
-    """Beside a copy of the sources: nothing compiled must come to lie among those that are edited."""
-    work, made = scratch / "work", scratch / "made"
-    shutil.copytree(PACKAGE, work / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", f"*{SUFFIX}"))
+def _compile(work: Path, environ: Mapping[str, str]) -> Path:
+    """A folder with the compiled modules alone, durable."""
     files = [str(source_path(module)) for module in MODULES]
     ran = subprocess.run(
         [sys.executable, "-m", "mypyc", "--config-file=", "--ignore-missing-imports", *files],
@@ -81,17 +79,25 @@ def _compile(scratch: Path, environ: Mapping[str, str]) -> Path:
     if ran.returncode != 0:
         last = "\n".join(ran.stdout.splitlines()[-_TOLD_LINES:])
         raise PenstockError(f"mypyc did not compile the broker; brokers run as before, interpreted:\n{last}")
+    made = work.with_name("made")
     for path in [*work.glob(f"*{SUFFIX}"), *(work / PACKAGE.name).rglob(f"*{SUFFIX}")]:
         kept = made / path.relative_to(work)
         kept.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, kept)
+        with kept.open("rb") as file:
+            os.fsync(file.fileno())  # after a power cut an empty one would keep the broker from starting
     return made
 
 
+def _remove_half_made(parent: Path) -> None:
+    """What processes left that were killed."""
+    for left in parent.glob(f"{_MAKING}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def _forget_old(folder: Path) -> None:
-    """Also what a process left that was killed while it made one."""
     others = [path for path in folder.parent.iterdir() if path not in (folder, folder.parent / _LOCK)]
-    left = [path for path in others if path.name.startswith(_MAKING)]
-    kept = sorted(set(others) - set(left), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in [*left, *kept[_KEPT_MAX - 1 :]]:
-        shutil.rmtree(old, ignore_errors=True)
+    others.sort(key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
+    for number, old in enumerate(others[_KEPT_MAX - 1 :]):
+        # Renamed first: half of one must never be found.
+        shutil.rmtree(old.rename(folder.parent / f"{_MAKING}old-{number}"), ignore_errors=True)

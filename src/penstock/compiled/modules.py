@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
+
+from penstock.cache import cache_folder
 
 PACKAGE = Path(__file__).parent.parent
 SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
@@ -40,7 +43,8 @@ MODULES = (
     "penstock.wire.raw",
     "penstock.wire.shape",
 )
-_RELIED_ON = ("penstock.broker.events", "penstock.config", "penstock.errors", "penstock.ports", "penstock.topic_config")
+# What is compiled relies on the types of what it imports.
+_RELIED_ON = ("*.py", "broker/**/*.py", "compiled/*.py", "log/*.py", "records/*.py", "runtime/*.py", "wire/**/*.py")
 
 
 def source_path(module: str) -> Path:
@@ -48,9 +52,19 @@ def source_path(module: str) -> Path:
     return Path(*module.split(".")).with_suffix(".py")
 
 
-def compiled_folder(cache: Path) -> Path:
+def compiled_folder(cache: Path, package: Path = PACKAGE) -> Path:
     """Its name tells the sources and the Python: what was compiled from others is never found."""
     digest = hashlib.sha256(SUFFIX.encode())
-    for module in (*MODULES, *_RELIED_ON):
-        digest.update((PACKAGE.parent / source_path(module)).read_bytes())
+    for path in sorted({path for pattern in _RELIED_ON for path in package.glob(pattern)}):
+        digest.update(f"\0{path.relative_to(package)}\0".encode())
+        digest.update(path.read_bytes())
     return cache / "compiled" / digest.hexdigest()[:16]
+
+
+def find_compiled(environ: Mapping[str, str]) -> Path | None:
+    """The folder of those made from the sources at hand; None if there is none, or nobody can look."""
+    try:
+        folder = compiled_folder(cache_folder(environ))
+        return folder if folder.is_dir() else None
+    except (OSError, RuntimeError):  # a service may have no home, or one that it must not enter
+        return None

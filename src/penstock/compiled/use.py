@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from penstock.cache import cache_folder
-from penstock.compiled.modules import MODULES, SUFFIX, compiled_folder
+from penstock.compiled.modules import MODULES, SUFFIX, find_compiled
 from penstock.errors import ConfigError
 
 
@@ -21,6 +23,10 @@ class _Finder(MetaPathFinder):
     def __init__(self, folder: Path) -> None:
         paths = folder.rglob(f"*{SUFFIX}")
         self._paths = {_module_name(path.relative_to(folder)): path for path in paths}
+
+    @property
+    def is_whole(self) -> bool:
+        return self._paths.keys() >= set(MODULES)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -34,16 +40,20 @@ def use_compiled(environ: Mapping[str, str]) -> bool:
 
     Nor is anything done if one has been imported already: a compiled module does not work with one that is not.
     """
-    folder = compiled_folder(cache_folder(environ))
-    if not folder.is_dir() or any(module in sys.modules for module in MODULES):
+    folder = find_compiled(environ)
+    if folder is None or any(module in sys.modules for module in MODULES):
         return False
     finder = _Finder(folder)
-    sys.meta_path.insert(0, finder)
     try:
+        if not finder.is_whole:
+            raise ImportError("some of it is missing")
+        sys.meta_path.insert(0, finder)
         for module in MODULES:
-            __import__(module)
+            import_module(module)
     except ImportError as error:
         raise ConfigError(f"{folder} cannot be used ({error}): remove it and run 'penstock compile' again") from None
+    with suppress(OSError):
+        os.utime(folder)  # those not used for longest are forgotten first
     return True
 
 

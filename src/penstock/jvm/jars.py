@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.cache import only_one
 from penstock.errors import ConfigError
 from penstock.jvm.progress import Progress
 
@@ -64,7 +63,7 @@ def provide_jars(lock: Path, cache: Path, *, fetch: Fetch | None = None) -> list
     folder = cache / "jars"
     if _missing(jars, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with _only_one(folder / "lock"):
+        with only_one(folder / "lock"):
             # Another process may have fetched them while this one waited.
             _fetch_all(_missing(jars, folder), folder, fetch or fetch_by_jgo)
     return [jar.path_in(folder) for jar in jars]
@@ -80,13 +79,6 @@ def _is_whole(jar: Jar, path: Path) -> bool:
             return hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _only_one(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _fetch_all(jars: Sequence[Jar], folder: Path, fetch: Fetch) -> None:

@@ -123,6 +123,7 @@ class ProducerTable:
     def _forget_silent(self) -> None:
         """Keep the number of producers; those with an open transaction are needed until it ends."""
         too_many = len(self.known) - self._producers_max
+        # No generator: compiled, it would be a list of all of them.
         silent = filter(lambda row: row[1].first_offset < 0, self.known.items())
         for producer_id, _ in list(islice(silent, too_many)):
             del self.known[producer_id]

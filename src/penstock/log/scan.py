@@ -43,12 +43,12 @@ class Damage(NamedTuple):
 class Window:
     """Reads a file in pieces that grow while each follows closely behind the one before."""
 
-    def __init__(self, file: File, end: int, least: int = WINDOW_BYTES, most: int = PIECE_BYTES_MAX) -> None:
+    def __init__(self, file: File, end: int, bytes_min: int = WINDOW_BYTES, bytes_max: int = PIECE_BYTES_MAX) -> None:
         self._file = file
         self._end = end
-        self._least = least
-        self._most = most
-        self._piece = least
+        self._bytes_min = bytes_min
+        self._bytes_max = bytes_max
+        self._piece = bytes_min
         self._start = 0
         self._data = b""
 
@@ -57,8 +57,8 @@ class Window:
         inside = position - self._start
         if inside < 0 or inside + length > len(self._data):
             # The kernel reads nothing ahead (runtime/disk.py): the disk is kept busy by who asks for much at once.
-            is_next = 0 < inside < 2 * len(self._data)
-            self._piece = min(2 * self._piece, self._most) if is_next else self._least
+            is_next = 0 <= inside < 2 * len(self._data)
+            self._piece = min(2 * self._piece, self._bytes_max) if is_next else self._bytes_min
             want = min(max(length, self._piece), self._end - position)
             self._data = self._file.read(position, want)
             self._start, inside = position, 0

@@ -10,7 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
-from penstock.compiled.use import use_compiled
+from penstock.compiled.use import is_compiled, use_compiled
+from penstock.errors import invariant
 
 if TYPE_CHECKING:
     from penstock.sim.hunt import Conviction
@@ -33,7 +34,8 @@ def main() -> int:
     began = shown_at = time.monotonic()
     found: list[Conviction] = []
     number = 0
-    with ProcessPoolExecutor(max_workers=min(len(seeds), os.cpu_count() or 1)) as pool:
+    workers = min(len(seeds), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(options.compiled,)) as pool:
         for number, conviction in enumerate(pool.map(partial(_try, options.plant), seeds, chunksize=5), start=1):
             if conviction is not None:
                 found.append(conviction)
@@ -48,7 +50,8 @@ def main() -> int:
                 shown_at = time.monotonic()
                 _say(f"{number} of {len(seeds)} seeds, {len(found)} broke a promise", sys.stderr)
     seconds = time.monotonic() - began
-    _say(f"{number} seeds in {seconds:.1f} s: {_verdict(found, options.plant)}")
+    which = "compiled, " if options.compiled else ""
+    _say(f"{number} seeds in {seconds:.1f} s: {which}{_verdict(found, options.plant)}")
     return int(bool(found) == (options.plant is None))
 
 
@@ -59,9 +62,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="run this one only, and tell what happened in it")
     # What is compiled cannot be replaced.
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--plant", default=None, help="plant this bug first; the wrong name tells them all")
+    which.add_argument("--plant", default=None, help="plant this bug first; docs/testing.md has their names")
     which.add_argument("--compiled", action="store_true", help="simulate what 'penstock compile' has made")
     return parser.parse_args()
+
+
+def _begin(compiled: bool) -> None:
+    """In a worker, which may or may not have been forked from a process that uses them."""
+    if compiled and not is_compiled():
+        invariant(use_compiled(os.environ), "a worker simulates what its parent was told to")
 
 
 def _try(plant: str | None, seed: int) -> Conviction | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from penstock.compiled.use import is_compiled
 from penstock.sim.plants import PLANTS
 from penstock.sim.story import run
 from penstock.sim.world import BrokenError, World
@@ -25,8 +26,8 @@ class Conviction:
 
     @property
     def command(self) -> str:
-        planted = f" --plant {self.plant}" if self.plant else ""
-        return f"python -m penstock.sim --seed {self.seed}{planted}"
+        how = f" --plant {self.plant}" if self.plant else " --compiled" if is_compiled() else ""
+        return f"python -m penstock.sim --seed {self.seed}{how}"
 
     def __str__(self) -> str:
         return f"seed {self.seed}: {self.invariant}: {self.what}\n  replay: {self.command}"

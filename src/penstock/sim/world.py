@@ -276,7 +276,8 @@ class World:
                     self._begin_sync(effect)
                 case Load() if self.node is not None:
                     tries = self.node.loads.under_way[effect.job].loads
-                    self.loader.begin(effect, is_last=max(tries.values()) >= LOADS_EACH)
+                    folders = tuple(f"{log.folder}/" for log, count in tries.items() if count >= LOADS_EACH)
+                    self.loader.begin(effect, is_last=any(p.file.path.startswith(folders) for p in effect.parts))
                 case Pause(connection=number) | Resume(connection=number):
                     if number in self.links:
                         self.links[number].is_paused = isinstance(effect, Pause)
