@@ -28,6 +28,7 @@ class Channel:
         "began_ms",
         "closing",
         "frame_max",
+        "has_asked",
         "is_paused",
         "is_stranger",
         "moved_ms",
@@ -48,7 +49,8 @@ class Channel:
         self.moved_ms = now_ms  # when the client last took something of what waits in `out`
         self.closing: str | None = None
         self.is_paused = False
-        self.is_stranger = True  # until a request of its has made sense
+        self.has_asked = False  # whether a whole request has come
+        self.is_stranger = True  # until one of its requests has made sense
         self.owes_drained = False
         self.out: deque[Buffer] = deque()
         self._head = b""

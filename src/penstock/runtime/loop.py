@@ -30,10 +30,10 @@ from penstock.errors import PeerError
 from penstock.runtime.channel import Channel
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.closings import Closings
-from penstock.runtime.door import Door
 from penstock.runtime.http_clients import HttpClients
 from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
+from penstock.runtime.strangers import Strangers
 from penstock.runtime.syncing import SyncPool
 
 SCRATCH_BYTES = 1024 * 1024
@@ -58,9 +58,9 @@ class Loop:
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
-        self._door = Door(self._on_no_handles)
+        self._strangers = Strangers(self._on_no_handles)
         self._is_knocked = False  # a stranger wants something
-        self._https = HttpClients(node, config, clock, self._door.poller)
+        self._https = HttpClients(node, config, clock, self._strangers.poller)
         self._pending: list[Event] = []
         self._syncs: list[Sync] = []
         self._next_number = 0
@@ -69,10 +69,11 @@ class Loop:
         self._closings = Closings()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._used = 0  # of the scratch, by frames that wait for the step
+        self._unread: list[tuple[int, int]] = []  # ready, but there was no room left; epoll itself knows no turns
         self._taken = 0  # bytes of these frames, and of those too long for the scratch
         self._signal_fd = -1
         self._is_stopping = False
-        self._poller.register(self._door.fd, IN)
+        self._poller.register(self._strangers.fd, IN)
         self._poller.register(pool.wake_fd, IN)
         self._poller.register(self._loads.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -86,7 +87,7 @@ class Loop:
         }
 
     def listen(self, sock: socket.socket, *, http: bool = False) -> None:
-        self._door.listen(sock, self._https.accept if http else self._accept_client)
+        self._strangers.listen(sock, self._https.accept if http else self._accept_client)
 
     def stop(self) -> None:
         """Ask the loop to end; safe in a signal handler, whose wakeup ends the poll."""
@@ -102,25 +103,28 @@ class Loop:
         while not self._is_stopping:
             self.turn()
         self._finish()
+        self._closings.flush()
 
     def turn(self, wait_ms_max: int = WAIT_MS_MAX) -> None:
         """One wake-up: all that is ready, and what arrives meanwhile, goes into one step; then a few strangers."""
         now_ms = self._clock.now_ms()
         wait_ms = min(self._next_wake_ms(now_ms) - now_ms, wait_ms_max)
-        ready = self._poller.poll(0 if self._pending or wait_ms < 0 else wait_ms / 1000)
+        ready = self._poller.poll(0 if self._pending or self._unread or wait_ms < 0 else wait_ms / 1000)
+        ready, self._unread = self._unread + ready, []
         now_ms = self._clock.now_ms()
         events, self._pending = self._pending, []
         self._used = 0
         self._is_knocked = False
         while ready:
             before = len(events)
-            is_room = self._take_in(ready, events, now_ms)
-            ready = self._poller.poll(0) if is_room and before < len(events) <= GATHERED_MAX else []
+            self._take_in(ready, events, now_ms)
+            is_more = not self._unread and before < len(events) <= GATHERED_MAX
+            ready = self._poller.poll(0) if is_more else []
         if events or not self._is_knocked:
             self._step(events, now_ms)
         if self._is_knocked:
             events, self._pending = self._pending, []
-            self._take_in(self._door.ready(), events, now_ms)
+            self._take_in(self._strangers.ready(), events, now_ms)
             accepted, self._pending = self._pending, []
             self._step(events + accepted, now_ms)
 
@@ -132,8 +136,8 @@ class Loop:
             deadline = min(deadline, self._sweep_at_ms)
         return deadline
 
-    def _take_in(self, ready: list[tuple[int, int]], events: list[Event], now_ms: int) -> bool:
-        """What these descriptors have to say becomes events; False if some were left for the next turn."""
+    def _take_in(self, ready: list[tuple[int, int]], events: list[Event], now_ms: int) -> None:
+        """What these descriptors have to say becomes events; those for whom there is no room come first next time."""
         for fd, mask in ready:
             channel = self._channels.get(fd)
             if channel is None:
@@ -143,9 +147,9 @@ class Loop:
                 self._send_more(channel, events)
             if mask & ~OUT and fd in self._channels:
                 if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
-                    return False  # they are still ready then; this step may have closed some of them
-                self._receive(channel, events, now_ms)
-        return True
+                    self._unread.append((fd, IN))
+                else:
+                    self._receive(channel, events, now_ms)
 
     def _step(self, events: list[Event], now_ms: int) -> None:
         while True:
@@ -189,16 +193,17 @@ class Loop:
 
     def _greet(self, channel: Channel) -> None:
         """Whose first request was no reason to close is no stranger from the second on."""
-        if channel.frame_max != self._config.frame_bytes_max:
+        if not channel.has_asked:
+            channel.has_asked = True
             channel.frame_max = self._config.frame_bytes_max
             return
         fd = channel.sock.fileno()
-        self._door.poller.unregister(fd)
+        self._strangers.poller.unregister(fd)
         channel.is_stranger = False
         self._poller.register(fd, _wanted(channel))
 
     def _poller_of(self, channel: Channel) -> select.epoll:
-        return self._door.poller if channel.is_stranger else self._poller
+        return self._strangers.poller if channel.is_stranger else self._poller
 
     def _on_no_handles(self) -> None:
         self._node.counters.closed_for("no_file_handles")
@@ -217,11 +222,11 @@ class Loop:
         channel = Channel(self._next_number, sock, peer, self._config.frame_bytes_max_first, now_ms)
         self._channels[sock.fileno()] = channel
         self._by_number[channel.number] = channel
-        self._door.poller.register(sock.fileno(), IN)
+        self._strangers.poller.register(sock.fileno(), IN)
         self._pending.append(Connected(channel.number, peer))
 
     def _on_other(self, fd: int, events: list[Event]) -> None:
-        if fd == self._door.fd:
+        if fd == self._strangers.fd:
             self._is_knocked = True
         elif fd == self._pool.wake_fd:
             events.extend(self._pool.collect())
@@ -233,7 +238,7 @@ class Loop:
             with suppress(BlockingIOError):
                 os.read(fd, 64)
         else:
-            self._door.accept(fd)
+            self._strangers.accept(fd)
 
     def _reply(self, effect: Reply) -> None:
         number, chunks, is_large = effect
@@ -335,8 +340,7 @@ class Loop:
 
     def _finish(self) -> None:
         """Accept nothing more, make everything durable, answer who waits for that, and close."""
-        self._door.shut()
-        self._closings.flush()
+        self._strangers.shut()
         for channel in self._channels.values():
             channel.is_paused = True
             self._watch(channel)

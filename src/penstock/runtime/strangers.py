@@ -12,7 +12,7 @@ ACCEPTED_AT_ONCE = 4  # as dear as serving as many
 IN = select.POLLIN
 
 
-class Door:
+class Strangers:
     """A poller inside the loop's poller: `fd` is readable while a stranger wants something."""
 
     def __init__(self, on_refused: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from penstock.runtime.loop import Loop
 from penstock.runtime.syncing import SyncPool
 
 ASK_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+LONG = struct.pack(">ihhih", 30_010, 18, 0, 7, 30_000) + bytes(30_000)
 UNENDED = b"\x00\x00\x10"
 GARBAGE = struct.pack(">i", 4) + bytes(4)
 CROWD = 100
@@ -52,7 +53,7 @@ class House:
         self.loop.listen(self._listener)
 
     def call(self) -> socket.socket:
-        """A connection that waits at the door."""
+        """A connection that waits to be let in."""
         return self._callers.enter_context(socket.create_connection(self._listener.getsockname(), DEADLINE_S))
 
     def known_client(self) -> socket.socket:
@@ -116,7 +117,7 @@ def test_a_known_client_is_answered_before_a_crowd_of_strangers(house: House) ->
 
 
 def test_a_crowd_is_let_in_bit_by_bit(house: House) -> None:
-    """A few of those at the door in each turn, and all of them in the end."""
+    """A few of those who wait in each turn, and all of them in the end."""
     strangers = [house.call() for _ in range(CROWD)]
     for turn in range(1, CROWD):
         house.loop.turn()
@@ -178,3 +179,39 @@ def test_garbage_that_never_ends_does_not_keep_the_late_from_being_closed(house:
         house.call().sendall(GARBAGE)
         house.loop.turn()
     assert is_readable(late)
+
+
+class Busy:
+    """A known client that always has more to say than is read of it in a turn."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._unsent = b""
+
+    def push(self) -> None:
+        """Say more, and take the answers."""
+        with suppress(BlockingIOError):
+            while True:
+                self._unsent = self._unsent or LONG
+                self._unsent = self._unsent[self._sock.send(self._unsent) :]
+        with suppress(BlockingIOError):
+            while self._sock.recv(1 << 20):
+                pass
+
+
+def test_busy_clients_keep_nobody_else_waiting(house: House) -> None:
+    """In one turn so much is read as there is room for: whoever was left comes first in the next one."""
+    busy = [Busy(house.known_client()) for _ in range(48)]
+    other = house.known_client()
+    for each in busy:
+        each.push()
+    other.sendall(ASK_VERSIONS)
+    stranger = house.call()
+    stranger.sendall(ASK_VERSIONS)
+    for _ in range(20):
+        house.loop.turn()
+        for each in busy:
+            each.push()
+    assert is_readable(other)
+    assert is_readable(stranger)
