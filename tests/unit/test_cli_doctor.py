@@ -15,7 +15,7 @@ import pytest
 from penstock.broker.changes import Change, ClusterNamed, TopicCreated, TopicDeleted, encode_change
 from penstock.cli.main import main
 from penstock.cli.read_only import ReadOnlyDisk
-from penstock.compiled.modules import compiled_folder
+from penstock.compiled.modules import DIGESTS, compiled_folder, digest_of
 from penstock.errors import StorageError
 from penstock.log.witness import Witness, encode_witness
 from penstock.records.batch import assign_offset
@@ -168,12 +168,24 @@ def test_a_machine_says_whether_its_broker_is_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    for status, what in (("note", "'penstock compile' makes it faster"), ("ok", str(compiled_folder(tmp_path)))):
+    folder = compiled_folder(tmp_path)
+
+    def told() -> tuple[str, str]:
         assert main(["doctor", "--json"]) == 0
         checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
-        assert checks["compiled"]["status"] == status
-        assert what in checks["compiled"]["what"]
-        compiled_folder(tmp_path).mkdir(parents=True, exist_ok=True)
+        return checks["compiled"]["status"], checks["compiled"]["what"]
+
+    assert told() == (
+        "note",
+        "the broker runs interpreted: nothing was compiled yet; 'penstock compile' makes it faster",
+    )
+    folder.mkdir(parents=True)
+    assert "damaged" in told()[1]
+    (folder / "library").touch()
+    (folder / DIGESTS).write_text(f"{digest_of(folder / 'library')}  library\n")
+    assert told() == ("ok", f"the broker's hot modules are in {folder}")
+    monkeypatch.setenv("PENSTOCK_BROKER_COMPILED", "false")
+    assert told() == ("note", "the broker runs interpreted: compiled = false in its settings")
 
 
 def test_a_machine_is_checked_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:

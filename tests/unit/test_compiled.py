@@ -16,7 +16,17 @@ import pytest
 
 from penstock.compiled import make, modules
 from penstock.compiled.make import make_compiled, missing_tools
-from penstock.compiled.modules import MODULES, PACKAGE, compiled_folder, find_compiled, source_path
+from penstock.compiled.modules import (
+    DIGESTS,
+    MODULES,
+    PACKAGE,
+    SUFFIX,
+    compiled_folder,
+    digest_of,
+    find_compiled,
+    source_path,
+    why_interpreted,
+)
 from penstock.compiled.use import is_compiled, use_compiled
 from penstock.errors import ConfigError
 
@@ -36,6 +46,9 @@ def nothing_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def compile_nothing(work: Path, environ: Mapping[str, str]) -> Path:
     made = work.with_name("made")
     made.mkdir()
+    library = made / f"library{SUFFIX}"
+    library.write_bytes(b"whole.")
+    (made / DIGESTS).write_text(f"{digest_of(library)}  {library.name}\n")
     return made
 
 
@@ -68,22 +81,42 @@ def test_without_any_the_sources_are_used(environ: dict[str, str]) -> None:
 
 
 def test_a_process_that_has_imported_a_source_goes_on_with_sources(
-    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, can_compile: None
 ) -> None:
     """Half of them compiled would not work."""
     monkeypatch.setitem(sys.modules, MODULES[0], modules)
-    compiled_folder(tmp_path).mkdir(parents=True)
+    assert make_compiled(tmp_path, {}) == find_compiled(environ)
     assert not use_compiled(environ)
     assert not is_compiled()
 
 
 @pytest.mark.usefixtures("nothing_imported")
-def test_half_a_folder_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
-    """As a cleaner of caches leaves it: some modules compiled and some not would not work."""
-    compiled_folder(tmp_path).mkdir(parents=True)
-    with pytest.raises(ConfigError, match=r"some of it is missing.*remove it and run 'penstock compile' again"):
-        use_compiled(environ)
-    assert not is_compiled()
+@pytest.mark.parametrize("harm", ["cut", "gone", "changed"])
+def test_a_damaged_folder_is_not_used_and_is_made_again(
+    harm: str, tmp_path: Path, environ: dict[str, str], can_compile: None
+) -> None:
+    """A cleaner of caches, or a power cut: a library that is cut short would kill the broker."""
+    library = make_compiled(tmp_path, {}) / f"library{SUFFIX}"
+    assert find_compiled(environ) == library.parent
+    if harm == "gone":
+        library.unlink()
+    else:
+        library.write_bytes(library.read_bytes()[:3] if harm == "cut" else b"whole?")
+    assert find_compiled(environ) is None
+    assert not use_compiled(environ)
+    assert "damaged" in why_interpreted(environ)
+    assert find_compiled(environ) is None
+    assert make_compiled(tmp_path, {}) == library.parent == find_compiled(environ)
+
+
+def test_people_are_told_why_it_is_interpreted(tmp_path: Path, environ: dict[str, str]) -> None:
+    assert why_interpreted(environ) == "nothing was compiled yet"
+    (tmp_path / "compiled" / "0123456789abcdef").mkdir(parents=True)
+    assert why_interpreted(environ) == "what was compiled is of other sources or of another Python"
+    (tmp_path / "file").touch()
+    assert find_compiled({"PENSTOCK_CACHE": str(tmp_path / "file")}) is None
+    with pytest.raises(ConfigError, match="set PENSTOCK_CACHE"):
+        make_compiled(tmp_path / "file", os.environ)
 
 
 def test_a_service_without_a_home_runs_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +127,9 @@ def test_a_service_without_a_home_runs_the_sources(monkeypatch: pytest.MonkeyPat
     assert find_compiled({}) is None
 
 
-def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_compile: None) -> None:
+    make_compiled(tmp_path, {})
     monkeypatch.setattr(make, "_compile", None)
-    compiled_folder(tmp_path).mkdir(parents=True)
     assert make_compiled(tmp_path, {}) == compiled_folder(tmp_path)
 
 

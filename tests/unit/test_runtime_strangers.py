@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from penstock.broker.events import Pause, Resume
 from penstock.broker.node import Node
 from penstock.config import BrokerConfig
 from penstock.runtime.clock import SteadyClock
@@ -215,3 +216,18 @@ def test_busy_clients_keep_nobody_else_waiting(house: House) -> None:
             each.push()
     assert is_readable(other)
     assert is_readable(stranger)
+
+
+def test_who_was_left_and_is_paused_meanwhile_is_not_hung_up_on(house: House) -> None:
+    """A producer that is too far ahead is read again when it has its answers; hung up on, it would send all anew."""
+    client = house.known_client()
+    (number,) = house.node.connections
+    channel = house.loop._by_number[number]
+    house.loop._unread.append(channel)
+    house.loop._perform_all([Pause(number)])
+    client.sendall(ASK_VERSIONS)
+    house.loop.turn(wait_ms_max=0)
+    assert not is_readable(client)
+    house.loop._perform_all([Resume(number)])
+    house.loop.turn()
+    assert answer(client)[:4] == struct.pack(">i", 7)

@@ -40,7 +40,11 @@ def command(
     if config.compiled:
         from penstock.compiled.use import use_compiled
 
-        use_compiled(os.environ)
+        if not use_compiled(os.environ):
+            from penstock.compiled.modules import why_interpreted
+            from penstock.runtime.logs import log_line
+
+            log_line("info", "interpreted", reason=why_interpreted(os.environ), remedy="penstock compile")
     from penstock.runtime.server import run_broker
 
     return run_broker(config)

@@ -7,13 +7,15 @@ import os
 import click
 
 from penstock.cache import cache_folder
-from penstock.compiled.make import make_compiled
+from penstock.compiled.make import make_compiled, missing_tools
 from penstock.compiled.modules import MODULES, find_compiled
+from penstock.errors import ConfigError
+from penstock.lifeline import exit_when_told
 
 
 @click.command("compile")
 def command() -> None:
-    """Compile the modules that every request to the broker passes through; once for each version of Penstock.
+    """Compile the modules that every request to the broker passes through; anew after each change of the sources.
 
     A minute or two, with a C compiler and the extra 'compile'. Brokers started afterwards use what was made, in the
     user's cache folder, unless the setting 'compiled' is off; they do the same with less processor time.
@@ -21,6 +23,9 @@ def command() -> None:
     if (there := find_compiled(os.environ)) is not None:
         click.echo(f"compiled already: {there}")
         return
+    if missing := missing_tools(os.environ):
+        raise ConfigError(*missing)
+    exit_when_told()
     click.echo(f"compiling {len(MODULES)} modules with mypyc: a minute or two")
     made = make_compiled(cache_folder(os.environ), os.environ)
     click.echo(f"compiled: {made}; brokers started from now on use it")

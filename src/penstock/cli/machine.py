@@ -37,7 +37,7 @@ def checks(config: BrokerConfig, environ: Mapping[str, str]) -> Iterator[Check]:
         _client,
         lambda: _java(environ),
         lambda: _jars(environ),
-        lambda: _compiled(environ),
+        lambda: _compiled(config, environ),
         lambda: _data(Path(config.data)),
         lambda: _listen(config.listen),
         _handles,
@@ -83,11 +83,14 @@ def _jars(environ: Mapping[str, str]) -> Check:
     return Check("jars", OK, f"{there} of {len(jars)} in {folder}")
 
 
-def _compiled(environ: Mapping[str, str]) -> Check:
-    from penstock.compiled.modules import find_compiled
+def _compiled(config: BrokerConfig, environ: Mapping[str, str]) -> Check:
+    from penstock.compiled.modules import find_compiled, why_interpreted
 
     if (folder := find_compiled(environ)) is None:
-        return Check("compiled", NOTE, "the broker runs interpreted; 'penstock compile' makes it faster")
+        why = why_interpreted(environ)
+        return Check("compiled", NOTE, f"the broker runs interpreted: {why}; 'penstock compile' makes it faster")
+    if not config.compiled:
+        return Check("compiled", NOTE, "the broker runs interpreted: compiled = false in its settings")
     return Check("compiled", OK, f"the broker's hot modules are in {folder}")
 
 
@@ -99,7 +102,8 @@ def _data(folder: Path) -> Check:
     free_gib = space.f_bavail * space.f_frsize / 2**30
     if free_gib < 1:
         return Check("data", NOTE, f"{folder}: only {free_gib * 1024:.0f} MiB are free")
-    return Check("data", OK, f"{folder}: {free_gib:.1f} GiB are free; 'penstock doctor --data {folder}' reads it")
+    advice = f"; 'penstock doctor --data {folder}' reads it" if folder.exists() else ""
+    return Check("data", OK, f"{folder}: {free_gib:.1f} GiB are free{advice}")
 
 
 def _listen(address: str) -> Check:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.cache import only_one
-from penstock.compiled.modules import MODULES, PACKAGE, SUFFIX, compiled_folder, source_path
+from penstock.compiled.modules import (
+    DIGESTS,
+    MODULES,
+    PACKAGE,
+    SUFFIX,
+    compiled_folder,
+    digest_of,
+    is_whole,
+    source_path,
+)
 from penstock.errors import ConfigError, PenstockError
 
 _KEPT_MAX = 8  # 2.3 MB each; several, so that several checkouts or Pythons do not throw out each other's
@@ -36,21 +47,27 @@ def missing_tools(environ: Mapping[str, str]) -> list[str]:
 
 
 def make_compiled(cache: Path, environ: Mapping[str, str]) -> Path:
-    """The folder with the compiled modules, made if it is not there. ConfigError if it cannot be."""
+    """The folder with the compiled modules, made if it is not there or not whole. ConfigError if it cannot be."""
     folder = compiled_folder(cache)
-    if folder.is_dir():
+    if is_whole(folder):
         return folder
     if missing := missing_tools(environ):
         raise ConfigError(*missing)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder.parent} cannot be made ({error.strerror}): set PENSTOCK_CACHE") from None
     with only_one(folder.parent / _LOCK):
         _remove_half_made(folder.parent)
         with tempfile.TemporaryDirectory(prefix=_MAKING, dir=folder.parent) as scratch:
             work = Path(scratch, "work")
             _copy_sources(work)
             folder = compiled_folder(cache, work / PACKAGE.name)  # of what was copied, whoever edits meanwhile
-            if not folder.is_dir():
-                os.replace(_compile(work, environ), folder)
+            if not is_whole(folder):
+                made = _compile(work, environ)
+                if folder.is_dir():
+                    folder.rename(Path(scratch, "damaged"))
+                os.replace(made, folder)
         _forget_old(folder)
     return folder
 
@@ -64,29 +81,36 @@ def _copy_sources(work: Path) -> None:
 
 
 def _compile(work: Path, environ: Mapping[str, str]) -> Path:
-    """A folder with the compiled modules alone, durable."""
+    """A folder with the compiled modules alone, and what they are to be like."""
     files = [str(source_path(module)) for module in MODULES]
-    ran = subprocess.run(
-        [sys.executable, "-m", "mypyc", "--config-file=", "--ignore-missing-imports", *files],
-        cwd=work,
-        env={**environ, "MYPYC_OPT_LEVEL": "2", "MYPYC_DEBUG_LEVEL": "0"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if ran.returncode != 0:
-        last = "\n".join(ran.stdout.splitlines()[-_TOLD_LINES:])
+    command = [sys.executable, "-m", "mypyc", "--config-file=", "--ignore-missing-imports", *files]
+    said, status = _run(command, work, {**environ, "MYPYC_OPT_LEVEL": "2", "MYPYC_DEBUG_LEVEL": "0"})
+    if status != 0:
+        last = "\n".join(said.splitlines()[-_TOLD_LINES:])
         raise PenstockError(f"mypyc did not compile the broker; brokers run as before, interpreted:\n{last}")
     made = work.with_name("made")
-    for path in [*work.glob(f"*{SUFFIX}"), *(work / PACKAGE.name).rglob(f"*{SUFFIX}")]:
+    lines = []
+    for path in sorted([*work.glob(f"*{SUFFIX}"), *(work / PACKAGE.name).rglob(f"*{SUFFIX}")]):
         kept = made / path.relative_to(work)
         kept.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, kept)
-        with kept.open("rb") as file:
-            os.fsync(file.fileno())  # after a power cut an empty one would keep the broker from starting
+        lines.append(f"{digest_of(kept)}  {kept.relative_to(made)}\n")
+    (made / DIGESTS).write_text("".join(lines))
     return made
+
+
+def _run(command: list[str], work: Path, environ: Mapping[str, str]) -> tuple[str, int]:
+    """What it said, and its exit status; the compilers that it starts end with us."""
+    process = subprocess.Popen(
+        command, cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate()
+        return said, process.returncode
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _remove_half_made(parent: Path) -> None:

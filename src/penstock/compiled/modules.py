@@ -10,6 +10,7 @@ from pathlib import Path
 from penstock.cache import cache_folder
 
 PACKAGE = Path(__file__).parent.parent
+DIGESTS = "sha256"  # of every file in the folder, a line each
 SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
 # What every request passes through. Not broker.events: tuples with names are no quicker compiled.
@@ -62,9 +63,36 @@ def compiled_folder(cache: Path, package: Path = PACKAGE) -> Path:
 
 
 def find_compiled(environ: Mapping[str, str]) -> Path | None:
-    """The folder of those made from the sources at hand; None if there is none, or nobody can look."""
+    """The folder of those made from the sources at hand; None if there is none that is whole, or nobody can look."""
     try:
         folder = compiled_folder(cache_folder(environ))
-        return folder if folder.is_dir() else None
+        return folder if is_whole(folder) else None
     except (OSError, RuntimeError):  # a service may have no home, or one that it must not enter
         return None
+
+
+def why_interpreted(environ: Mapping[str, str]) -> str:
+    """Why `find_compiled` found none, for people."""
+    try:
+        folder = compiled_folder(cache_folder(environ))
+        if folder.is_dir():
+            return f"what was compiled is damaged, in {folder}"
+        if any(other.is_dir() for other in folder.parent.glob("[0-9a-f]*")):
+            return "what was compiled is of other sources or of another Python"
+    except (OSError, RuntimeError) as error:
+        return f"the cache folder cannot be looked into: {error}"
+    return "nothing was compiled yet"
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether every file is as it was made: a library that is cut short kills whoever loads it."""
+    try:
+        lines = (folder / DIGESTS).read_text().splitlines()
+        pairs = [line.split(maxsplit=1) for line in lines]
+        return bool(pairs) and all(digest_of(folder / name) == told for told, name in pairs)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

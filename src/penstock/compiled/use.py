@@ -24,10 +24,6 @@ class _Finder(MetaPathFinder):
         paths = folder.rglob(f"*{SUFFIX}")
         self._paths = {_module_name(path.relative_to(folder)): path for path in paths}
 
-    @property
-    def is_whole(self) -> bool:
-        return self._paths.keys() >= set(MODULES)
-
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -43,15 +39,13 @@ def use_compiled(environ: Mapping[str, str]) -> bool:
     folder = find_compiled(environ)
     if folder is None or any(module in sys.modules for module in MODULES):
         return False
-    finder = _Finder(folder)
+    sys.meta_path.insert(0, _Finder(folder))
     try:
-        if not finder.is_whole:
-            raise ImportError("some of it is missing")
-        sys.meta_path.insert(0, finder)
         for module in MODULES:
             import_module(module)
     except ImportError as error:
-        raise ConfigError(f"{folder} cannot be used ({error}): remove it and run 'penstock compile' again") from None
+        remedy = "remove it and run 'penstock compile' again, or set compiled = false"
+        raise ConfigError(f"{folder} cannot be used ({error}): {remedy}") from None
     with suppress(OSError):
         os.utime(folder)  # those not used for longest are forgotten first
     return True

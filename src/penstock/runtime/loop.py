@@ -69,7 +69,7 @@ class Loop:
         self._closings = Closings()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._used = 0  # of the scratch, by frames that wait for the step
-        self._unread: list[tuple[int, int]] = []  # ready, but there was no room left; epoll itself knows no turns
+        self._unread: list[Channel] = []  # ready, but there was no room left; epoll itself knows no turns
         self._taken = 0  # bytes of these frames, and of those too long for the scratch
         self._signal_fd = -1
         self._is_stopping = False
@@ -110,7 +110,9 @@ class Loop:
         now_ms = self._clock.now_ms()
         wait_ms = min(self._next_wake_ms(now_ms) - now_ms, wait_ms_max)
         ready = self._poller.poll(0 if self._pending or self._unread or wait_ms < 0 else wait_ms / 1000)
-        ready, self._unread = self._unread + ready, []
+        if self._unread:
+            left, self._unread = self._unread, []
+            ready = [(channel.sock.fileno(), IN) for channel in left if self._may_read(channel)] + ready
         now_ms = self._clock.now_ms()
         events, self._pending = self._pending, []
         self._used = 0
@@ -147,9 +149,13 @@ class Loop:
                 self._send_more(channel, events)
             if mask & ~OUT and fd in self._channels:
                 if SCRATCH_BYTES - self._used < SCRATCH_LEAST:
-                    self._unread.append((fd, IN))
+                    self._unread.append(channel)
                 else:
                     self._receive(channel, events, now_ms)
+
+    def _may_read(self, channel: Channel) -> bool:
+        """Not if the step since it was found ready has closed or paused it."""
+        return channel.number in self._by_number and not channel.is_paused and channel.closing is None
 
     def _step(self, events: list[Event], now_ms: int) -> None:
         while True:
