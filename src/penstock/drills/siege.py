@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import resource
 import shutil
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from penstock.drills.throwing import throw
 from penstock.drills.topics import create_topic
 from penstock.errors import PenstockError
 from penstock.lifeline import exit_when_told
+from penstock.runtime.handles import take_handles
 from penstock.wire.apis import APIS
 
 MIB = 1024 * 1024
@@ -195,8 +195,7 @@ def command(frames: int, connections: int, seed: int | None) -> None:
     """Besiege a broker, and say what a normal client felt of it."""
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     folder = Path(tempfile.mkdtemp(prefix="penstock-siege-"))
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    take_handles(connections)
     click.echo(f"siege by {frames:,} frames and {connections:,} connections, seed {seed}, in {folder}")
     repeat = f"data and log are in {folder}; repeat: make siege FRAMES={frames} SEED={seed}"
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import resource
 import signal
 import socket
 import sys
@@ -35,6 +34,7 @@ from penstock.runtime.addresses import parse_address
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import operator_routes
 from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
+from penstock.runtime.handles import take_handles
 from penstock.runtime.logs import log_line
 
 FAILED, WRONG_CONFIGURATION = 1, 2
@@ -77,7 +77,8 @@ async def serve(spec: RunSpec, plan: Plan, is_checked: Callable[[], bool] | None
     ending = Ending()
     host, port = parse_address("edge.listen", spec.edge.listen)
     refuse_open_edge(spec.edge, host)
-    config = replace(spec.edge, connections_max=min(spec.edge.connections_max, _handles() - SPARE_HANDLES))
+    handles = take_handles(spec.edge.connections_max + SPARE_HANDLES)
+    config = replace(spec.edge, connections_max=min(spec.edge.connections_max, handles - SPARE_HANDLES))
     producer = EventProducer(
         spec.queue,
         plan,
@@ -148,13 +149,6 @@ def _front(doors: Asgi, rest: Asgi) -> Asgi:
         await app(scope, receive, send)
 
     return pass_on
-
-
-def _handles() -> int:
-    """As many open files as the machine lets us have: each connection is one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return most
 
 
 if __name__ == "__main__":

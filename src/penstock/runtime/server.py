@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 import socket
 import sys
@@ -18,19 +17,21 @@ from penstock.errors import ConfigError, PenstockError, StorageError
 from penstock.runtime.addresses import read_addresses
 from penstock.runtime.clock import SteadyClock
 from penstock.runtime.disk import RealDisk, lock_folder
+from penstock.runtime.handles import take_handles
 from penstock.runtime.logs import log_line
 from penstock.runtime.loop import Loop
 from penstock.runtime.syncing import SyncPool
 
 GARBAGE_EVERY = 50_000  # requests in flight are no garbage: looking for some every 700 objects took 5 % of the time
 BACKLOG = 1024
+SPARE_HANDLES = 1024  # for files of partitions; each client is one more
 
 
 def run_broker(config: BrokerConfig) -> int:
     """Serve until SIGTERM or SIGINT; the exit status of the process. ConfigError if it cannot start."""
     addresses = read_addresses(config)
     lock = lock_folder(config.data)
-    _raise_handle_limit()
+    take_handles(config.connections_max + SPARE_HANDLES)
     host, port = addresses["listen"]
     listener = _listen("listen", host, port)
     port = listener.getsockname()[1]
@@ -77,12 +78,6 @@ def _listen(name: str, host: str, port: int) -> socket.socket:
         sock.close()
         raise ConfigError(f"cannot listen on {host}:{port} ({error.strerror}): choose another --{name}") from None
     return sock
-
-
-def _raise_handle_limit() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _stop_on_signals(loop: Loop) -> None:

@@ -34,8 +34,8 @@ class Member(Protocol):
 
     def assignment(self) -> set[tuple[str, int]]: ...
 
-    def commit(self) -> None:
-        """All that was read so far."""
+    def commit(self) -> bool:
+        """All that was read so far; False if the group shares anew meanwhile: then the next poll goes back."""
 
     def close(self) -> None: ...
 
@@ -69,8 +69,9 @@ class ConfluentMember:
     def assignment(self) -> set[tuple[str, int]]:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         self._consumer.commit(asynchronous=False)
+        return True
 
     def close(self) -> None:
         self._consumer.close()
@@ -102,8 +103,12 @@ class KafkaPythonMember:
     def assignment(self) -> set[tuple[str, int]]:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 
-    def commit(self) -> None:
-        self._consumer.commit()
+    def commit(self) -> bool:
+        try:
+            self._consumer.commit()
+        except (kafka.errors.RebalanceInProgressError, kafka.errors.CommitFailedError):
+            return False
+        return True
 
     def close(self) -> None:
         self._consumer.close()
@@ -146,8 +151,9 @@ class AiokafkaMember:
     def assignment(self) -> set[tuple[str, int]]:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         self._loop.run_until_complete(self._consumer.commit())
+        return True
 
     def close(self) -> None:
         self._loop.run_until_complete(self._consumer.stop())
@@ -172,6 +178,22 @@ def poll_until(members: Sequence[Member], is_done: Callable[[list[Read]], bool])
             for read in pool.map(lambda member: member.poll(), members):
                 found += read
     return found
+
+
+def read_and_commit(members: Sequence[Member], wanted: set[str]) -> None:
+    """Poll and commit until these values are committed, however often the group shares anew meanwhile."""
+    committed: set[str] = set()
+
+    def turn(member: Member) -> None:
+        values = {read.value for read in member.poll()}
+        if values and member.commit():
+            committed.update(values)
+
+    deadline = time.monotonic() + 2 * DEADLINE_S
+    with ThreadPoolExecutor(len(members)) as pool:
+        while not committed >= wanted:
+            assert time.monotonic() < deadline, f"committed: {sorted(committed)}"
+            list(pool.map(turn, members))
 
 
 def is_shared(members: Sequence[Member], count: int) -> bool:
