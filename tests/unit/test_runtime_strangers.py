@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -30,11 +31,17 @@ DEADLINE_S = 60.0
 
 
 class HandClock(SteadyClock):
-    """Goes on only when it is told to."""
+    """Goes on only when it is told to, and by `look_ns` whenever somebody looks at it closely."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.at_ms = super().now_ms()
+        self.at_ms = time.time_ns() // 1_000_000
+        self.look_ns = 0
+        self._looked_ns = 0
+
+    def now_ns(self) -> int:
+        self._looked_ns += self.look_ns
+        return self.at_ms * 1_000_000 + self._looked_ns
 
     def now_ms(self) -> int:
         return self.at_ms
@@ -180,6 +187,40 @@ def test_garbage_that_never_ends_does_not_keep_the_late_from_being_closed(house:
         house.call().sendall(GARBAGE)
         house.loop.turn()
     assert is_readable(late)
+
+
+def test_strangers_that_go_or_are_sent_away_cost_all_of_them_a_rest(house: House) -> None:
+    """While somebody known is about, they are heard a quarter of the time at most."""
+    known = house.known_client()
+    house.clock.look_ns = 100_000_000  # so long takes a turn of theirs
+    house.call().sendall(GARBAGE)
+    turns = 0
+    while not house.loop.is_deaf_to_strangers:
+        house.loop.turn(0)
+        turns += 1
+        assert turns < CROWD, "they never rest"
+    house.clock.look_ns = 0
+
+    waiting = house.call()
+    waiting.sendall(ASK_VERSIONS)
+    for _ in range(CROWD):
+        known.sendall(ASK_VERSIONS)
+        house.loop.turn()
+        assert answer(known)
+    assert not is_readable(waiting)
+
+    house.clock.at_ms += 300
+    turns_until_all_are_readable(house, [waiting])
+
+
+def test_strangers_do_not_rest_for_nobody(house: House) -> None:
+    """Where nobody known is connected, garbage and newcomers are dealt with as quickly as can be."""
+    house.clock.look_ns = 100_000_000
+    for _ in range(CROWD):
+        caller = house.call()
+        caller.sendall(GARBAGE)
+        turns_until_all_are_readable(house, [caller])
+        assert not house.loop.is_deaf_to_strangers
 
 
 class Busy:

@@ -11,5 +11,8 @@ class SteadyClock:
     def __init__(self) -> None:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
+    def now_ns(self) -> int:
+        return time.monotonic_ns() + self._offset_ns
+
     def now_ms(self) -> int:
-        return (time.monotonic_ns() + self._offset_ns) // 1_000_000
+        return self.now_ns() // 1_000_000

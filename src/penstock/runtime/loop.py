@@ -58,7 +58,9 @@ class Loop:
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
-        self._strangers = Strangers(self._on_no_handles)
+        self._strangers = Strangers(self._poller, self._on_no_handles)
+        self._strangers_gone = 0
+        self._known = 0  # clients that are no strangers
         self._is_knocked = False  # a stranger wants something
         self._https = HttpClients(node, config, clock, self._strangers.poller)
         self._pending: list[Event] = []
@@ -73,7 +75,6 @@ class Loop:
         self._taken = 0  # bytes of these frames, and of those too long for the scratch
         self._signal_fd = -1
         self._is_stopping = False
-        self._poller.register(self._strangers.fd, IN)
         self._poller.register(pool.wake_fd, IN)
         self._poller.register(self._loads.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -93,6 +94,11 @@ class Loop:
         """Ask the loop to end; safe in a signal handler, whose wakeup ends the poll."""
         self._is_stopping = True
 
+    @property
+    def is_deaf_to_strangers(self) -> bool:
+        """They rest: what they did last was dear to those who are known."""
+        return self._strangers.is_resting
+
     def wake_on(self, fd: int) -> None:
         """End a poll when this descriptor becomes readable (signals)."""
         self._signal_fd = fd
@@ -109,6 +115,8 @@ class Loop:
         """One wake-up: all that is ready, and what arrives meanwhile, goes into one step; then a few strangers."""
         now_ms = self._clock.now_ms()
         wait_ms = min(self._next_wake_ms(now_ms) - now_ms, wait_ms_max)
+        if self._strangers.is_resting:
+            wait_ms = min(wait_ms, self._strangers.rest_left_ms(self._clock.now_ns()))
         ready = self._poller.poll(0 if self._pending or self._unread or wait_ms < 0 else wait_ms / 1000)
         if self._unread:
             left, self._unread = self._unread, []
@@ -125,10 +133,17 @@ class Loop:
         if events or not self._is_knocked:
             self._step(events, now_ms)
         if self._is_knocked:
-            events, self._pending = self._pending, []
-            self._take_in(self._strangers.ready(), events, now_ms)
-            accepted, self._pending = self._pending, []
-            self._step(events + accepted, now_ms)
+            self._serve_strangers(now_ms)
+
+    def _serve_strangers(self, now_ms: int) -> None:
+        """A few of them; if one went, was sent away or made the disk work, they rest while others are served."""
+        began_ns, gone = self._clock.now_ns(), self._strangers_gone
+        events, self._pending = self._pending, []
+        self._take_in(self._strangers.ready(), events, now_ms)
+        accepted, self._pending = self._pending, []
+        has_synced = self._step(events + accepted, now_ms)
+        if self._known and (has_synced or self._strangers_gone > gone):
+            self._strangers.rest(began_ns, self._clock.now_ns())
 
     def _next_wake_ms(self, now_ms: int) -> int:
         deadline = self._node.next_deadline_ms
@@ -157,16 +172,19 @@ class Loop:
         """Not if the step since it was found ready has closed or paused it."""
         return channel.number in self._by_number and not channel.is_paused and channel.closing is None
 
-    def _step(self, events: list[Event], now_ms: int) -> None:
+    def _step(self, events: list[Event], now_ms: int) -> bool:
+        """Whether the disk had to sync for it."""
+        has_synced = False
         while True:
             self._perform_all(self._node.step(events, now_ms))
             taken, self._taken, self._used = self._taken, 0, 0
             if not self._syncs:
-                return
+                return has_synced
+            has_synced = True
             syncs, self._syncs = self._syncs, []
             events = list(self._pool.run(syncs, taken))
             if not events:
-                return
+                return True
 
     def _perform_all(self, effects: list[Effect]) -> None:
         perform = self._perform
@@ -206,6 +224,7 @@ class Loop:
         fd = channel.sock.fileno()
         self._strangers.poller.unregister(fd)
         channel.is_stranger = False
+        self._known += 1
         self._poller.register(fd, _wanted(channel))
 
     def _poller_of(self, channel: Channel) -> select.epoll:
@@ -320,6 +339,10 @@ class Loop:
     def _drop(self, channel: Channel, events: list[Event]) -> None:
         if self._by_number.pop(channel.number, None) is None:
             return
+        if channel.is_stranger:
+            self._strangers_gone += 1
+        else:
+            self._known -= 1
         fd = channel.sock.fileno()
         del self._channels[fd]
         self._poller_of(channel).unregister(fd)

@@ -7,19 +7,25 @@ import select
 import socket
 from collections.abc import Callable
 
-SERVED_AT_ONCE = 4  # about half a millisecond, which is what clients that are known wait for strangers
-ACCEPTED_AT_ONCE = 4  # as dear as serving as many
+SERVED_AT_ONCE = 2  # about a quarter of a millisecond, which is what clients that are known wait for strangers
+ACCEPTED_AT_ONCE = 2  # as dear as serving as many
+RESTS = 3  # times as long as the turn that they pay for
+NS_IN_MS = 1_000_000
 IN = select.POLLIN
 
 
 class Strangers:
-    """A poller inside the loop's poller: `fd` is readable while a stranger wants something."""
+    """A poller inside the loop's poller: `fd` is readable there while a stranger wants something, unless all rest."""
 
-    def __init__(self, on_refused: Callable[[], None]) -> None:
+    def __init__(self, outer: select.epoll, on_refused: Callable[[], None]) -> None:
         """`on_refused` is told of each caller that was sent away because no file handle is left."""
         self.poller = select.epoll()
         self.fd = self.poller.fileno()
+        self._outer = outer
         self._on_refused = on_refused
+        self.is_resting = False
+        self._rest_until_ns = 0
+        outer.register(self.fd, IN)
         self._listeners: dict[int, tuple[socket.socket, Callable[[socket.socket, str], None]]] = {}
         self._spare: socket.socket | None = socket.socket()
 
@@ -28,6 +34,21 @@ class Strangers:
         sock.setblocking(False)
         self._listeners[sock.fileno()] = sock, take
         self.poller.register(sock.fileno(), IN)
+
+    def rest(self, began_ns: int, ended_ns: int) -> None:
+        """Nobody hears them for a while: a turn of theirs, from then until then, was dear to the others."""
+        self.is_resting = True
+        self._rest_until_ns = ended_ns + RESTS * (ended_ns - began_ns)
+        self._outer.modify(self.fd, 0)
+
+    def rest_left_ms(self, now_ns: int) -> int:
+        """How long they still rest; 0 if that is over, and they are heard again."""
+        left_ms = -(-(self._rest_until_ns - now_ns) // NS_IN_MS)
+        if left_ms > 0:
+            return left_ms
+        self.is_resting = False
+        self._outer.modify(self.fd, IN)
+        return 0
 
     def ready(self) -> list[tuple[int, int]]:
         """A few of those who want something; the others come first next time."""
