@@ -14,11 +14,14 @@ class Connected(NamedTuple):
     peer: str
 
 
-class Received(NamedTuple):
+class Received:
     """A whole frame, without its length; the node may write into it, and it is gone after the step."""
 
-    connection: int
-    frame: memoryview
+    __slots__ = ("connection", "frame")  # one for every request, and a tuple with names is dear to make
+
+    def __init__(self, connection: int, frame: memoryview) -> None:
+        self.connection = connection
+        self.frame = frame
 
 
 class Drained(NamedTuple):
@@ -49,12 +52,15 @@ class Loaded(NamedTuple):
 Event = Connected | Received | Drained | Disconnected | Synced | Loaded
 
 
-class Reply(NamedTuple):
+class Reply:
     """Send these bytes to a client, in this order; if `is_large`, say Drained when they have left."""
 
-    connection: int
-    chunks: list[Buffer]
-    is_large: bool
+    __slots__ = ("chunks", "connection", "is_large")
+
+    def __init__(self, connection: int, chunks: list[Buffer], is_large: bool) -> None:
+        self.connection = connection
+        self.chunks = chunks
+        self.is_large = is_large
 
 
 class Close(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -16,7 +17,6 @@ from penstock.log.transactional import append_transactional, end_stale, is_undec
 from penstock.records.batch import (
     CODECS,
     CRC_FROM,
-    HEADER,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     MAGIC,
@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 _NONE = ErrorCode.NONE
 _ACKS = (-1, 0, 1)
 _DISK_REFUSED = "the disk did not take it"
-_unpack = HEADER.unpack_from
-_PRODUCE = int(ApiKey.PRODUCE)
+_facts: Final = Struct(">8xi4xbIhiqqqhii").unpack_from  # of a batch: all but its place
+_crc32c: Final = crc32c
+_CODECS: Final = len(CODECS)
+_PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
 class PendingProduce:
@@ -96,15 +98,34 @@ class _OneOfMany(NamedTuple):
         self.request.one_done()
 
 
-class Shape(NamedTuple):
-    """What a connection's last produce request looked like, and where it went."""
+class Shape:
+    """What a connection's last produce request looked like, and where it went; true while the catalog is the same."""
 
-    wire: ProduceShape
-    key: bytes
-    topic: Topic
-    partition: Partition
-    number: int
-    catalog_version: int
+    __slots__ = (
+        "after_max_ms",
+        "before_max_ms",
+        "bytes_max",
+        "catalog_version",
+        "is_stamped_here",
+        "key",
+        "number",
+        "partition",
+        "wire",
+    )
+
+    def __init__(
+        self, wire: ProduceShape, key: bytes, topic: Topic, partition: Partition, number: int, catalog_version: int
+    ) -> None:
+        config = topic.config
+        self.wire = wire
+        self.key = key
+        self.partition = partition
+        self.number = number
+        self.catalog_version = catalog_version
+        self.bytes_max = config.max_message_bytes
+        self.after_max_ms = config.timestamp_after_max_ms
+        self.before_max_ms = config.timestamp_before_max_ms
+        self.is_stamped_here = config.log_append_time
 
 
 class ShapedProduce(Slot):
@@ -142,23 +163,23 @@ def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memo
         return False
     correlation_id, batch = matched
     size = len(batch)
-    config = shape.topic.config
-    log = shape.partition.log
-    if size < HEADER_SIZE or size > config.max_message_bytes or log.stopped is not None or config.log_append_time:
+    partition = shape.partition
+    log = partition.log
+    if size < HEADER_SIZE or size > shape.bytes_max or log.stopped is not None or shape.is_stamped_here:
         return False
-    (_, length, _, magic, crc, attributes, last_delta, base_stamp, stamp, pid, epoch, sequence, count) = (
-        HEADER.unpack_from(batch)
-    )
+    # Named with its types: compiled, the numbers of a tuple of unknown length stay objects.
+    facts: tuple[int, int, int, int, int, int, int, int, int, int, int] = _facts(batch)
+    length, magic, crc, attributes, last_delta, base_stamp, stamp, pid, epoch, sequence, count = facts
     if (
         length != size - LENGTH_OVERHEAD
         or magic != MAGIC
-        or not 0 <= attributes < len(CODECS)
+        or not 0 <= attributes < _CODECS
         or count <= 0
         or last_delta != count - 1
         or stamp < base_stamp
-        or stamp - now_ms > config.timestamp_after_max_ms
-        or now_ms - base_stamp > config.timestamp_before_max_ms
-        or crc32c(batch[CRC_FROM:]) != crc
+        or stamp - now_ms > shape.after_max_ms
+        or now_ms - base_stamp > shape.before_max_ms
+        or _crc32c(batch[CRC_FROM:]) != crc
     ):
         return False
     producers = log.producers
@@ -171,13 +192,13 @@ def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memo
         slot.base_offset = base = log.append(batch, last_delta, stamp, now_ms)
     except StorageError:
         producers.miss(pid, epoch, sequence)
-        shape.partition.fail_staged()
+        partition.fail_staged()
         slot.done(ErrorCode.KAFKA_STORAGE_ERROR)
         return True
     if pid >= 0:
         producers.admit(pid, epoch, sequence, count, base, now_ms)
-    shape.partition.when_durable(slot)
-    node.dirty[shape.partition] = None
+    partition.when_durable(slot)
+    node.dirty[partition] = None
     return True
 
 

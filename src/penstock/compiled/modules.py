@@ -13,10 +13,11 @@ PACKAGE = Path(__file__).parent.parent
 DIGESTS = "sha256"  # of every file in the folder, a line each
 SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
 
-# What every request passes through. Not broker.events: tuples with names are no quicker compiled.
+# What every request passes through.
 MODULES = (
     "penstock.broker.connection",
     "penstock.broker.counters",
+    "penstock.broker.events",
     "penstock.broker.fetch",
     "penstock.broker.loads",
     "penstock.broker.node",

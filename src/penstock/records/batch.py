@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -11,11 +11,12 @@ from penstock.errors import ErrorCode
 from penstock.ports import Buffer
 
 HEADER = Struct(">qiibIhiqqqhii")
-HEADER_SIZE = 61
-LENGTH_OVERHEAD = 12  # base offset and length itself are not counted in length
-CRC_FROM = 21
+HEADER_SIZE: Final = 61
+LENGTH_OVERHEAD: Final = 12  # base offset and length itself are not counted in length
+CRC_FROM: Final = 21
 
 _PLACE = Struct(">qii")
+_place: Final = _PLACE.pack_into
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _LONG = Struct(">q")
@@ -27,8 +28,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-MAGIC = 2
-LEADER_EPOCH = 0  # one node leads for ever, and consumers only see what is durable: logs never diverge
+MAGIC: Final = 2
+LEADER_EPOCH: Final = 0  # one node leads for ever, and consumers only see what is durable: logs never diverge
 
 
 class BatchHeader(NamedTuple):
@@ -132,7 +133,7 @@ def _refused_attributes(attributes: int) -> Refusal:
 
 def assign_offset(batch: bytearray | memoryview, base_offset: int) -> None:
     """Give the batch its place in the log; neither field is under the checksum."""
-    _PLACE.pack_into(batch, 0, base_offset, len(batch) - LENGTH_OVERHEAD, LEADER_EPOCH)
+    _place(batch, 0, base_offset, len(batch) - LENGTH_OVERHEAD, LEADER_EPOCH)
 
 
 def assign_append_time(batch: bytearray | memoryview, now_ms: int) -> None:

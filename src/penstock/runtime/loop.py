@@ -266,15 +266,14 @@ class Loop:
             self._strangers.accept(fd)
 
     def _reply(self, effect: Reply) -> None:
-        number, chunks, is_large = effect
-        channel = self._by_number.get(number)
+        channel = self._by_number.get(effect.connection)
         if channel is None:
             return
-        if is_large:
+        if effect.is_large:
             channel.owes_drained = True
         had_output = bool(channel.out)
         try:
-            is_done = channel.send(chunks)
+            is_done = channel.send(effect.chunks)
         except OSError:
             self._drop(channel, self._pending)
             return
@@ -284,7 +283,7 @@ class Loop:
                 self._watch(channel)
         elif channel.owes_drained:
             channel.owes_drained = False
-            self._pending.append(Drained(number))
+            self._pending.append(Drained(effect.connection))
 
     def _send_more(self, channel: Channel, events: list[Event]) -> None:
         channel.moved_ms = self._clock.now_ms()

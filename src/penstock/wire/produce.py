@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.errors import PeerError
 from penstock.wire.raw import (
@@ -18,8 +18,8 @@ from penstock.wire.raw import (
     skip_tags,
 )
 
-FLEXIBLE = 9
-BY_TOPIC_ID = 13
+FLEXIBLE: Final = 9
+BY_TOPIC_ID: Final = 13
 _PREFIX = Struct(">hi")
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")

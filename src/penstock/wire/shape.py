@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from penstock.wire.produce import BY_TOPIC_ID, FLEXIBLE, ProduceCall
 from penstock.wire.raw import encode_uvarint
 
 _HEAD = Struct(">hhi")
 _INT32 = Struct(">i")
-_TAIL = b"\0\0\0"  # no tagged fields: of the partition, the topic, the request
+_TAIL: Final = 3  # bytes: no tagged fields of the partition, the topic, the request
 
 
 class ProduceShape:
@@ -34,12 +35,13 @@ class ProduceShape:
         at, end = self._at, len(frame)
         if at + 8 > end:
             return None
-        key, version, correlation_id, middle = self._unpack(frame)
+        head: tuple[int, int, int, bytes] = self._unpack(frame)
+        key, version, correlation_id, middle = head
         if key != 0 or version != self.version or middle != self._middle:
             return None
         if version >= FLEXIBLE:
-            end -= 3
-            if frame[end:] != _TAIL:
+            end -= _TAIL
+            if frame[end] or frame[end + 1] or frame[end + 2]:
                 return None
             size, shift = -1, 0
             while True:
@@ -71,7 +73,7 @@ def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceSh
     key, ((index, batch),) = call.topics[0]
     if batch is None or call.transactional_id is not None:
         return None
-    tail = len(_TAIL) if version >= FLEXIBLE else 0
+    tail = _TAIL if version >= FLEXIBLE else 0
     size_bytes = len(encode_uvarint(len(batch) + 1)) if version >= FLEXIBLE else 4
     middle = frame[_HEAD.size : len(frame) - tail - len(batch) - size_bytes].tobytes()
     shape = ProduceShape(version, middle, key, index)
