@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.analyze.progress import Numbers, lag_behind, take_progress, unseen
+from penstock.analyze.progress import Numbers, is_caught_up, lag_behind, take_progress, unseen
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -68,3 +68,19 @@ def test_batches_that_ended_between_two_looks_are_all_counted() -> None:
     assert [progress["batchId"] for progress in unseen(recent, ("run", 4))] == [5, 6]
     assert [progress["batchId"] for progress in unseen(recent, ("before", 9))] == [3, 4, 5, 6]
     assert [progress["batchId"] for progress in unseen(recent, None)] == [3, 4, 5, 6]
+
+
+def test_a_query_is_behind_until_it_is_known_that_little_is_before_it() -> None:
+    """Nothing known, then a backlog of full batches, then less than half of one."""
+    numbers = Numbers()
+    assert not is_caught_up(numbers, {})
+    assert not is_caught_up(numbers, {("in", 0): 5_000_000})
+    for taken, left in ((1_000_000, 4_000_000), (2_000_000, 3_000_000)):
+        took = progress(numInputRows=1_000_000, sources=[{"endOffset": {"in": {"0": taken}}}])
+        take_progress(numbers, took, 1)
+        assert not is_caught_up(numbers, {("in", 0): taken + left})
+    assert is_caught_up(numbers, {("in", 0): 2_400_000})
+
+
+def test_a_query_without_a_batch_is_caught_up_where_there_is_hardly_anything() -> None:
+    assert is_caught_up(Numbers(), {("in", 0): 12, ("in", 1): 0})

@@ -32,6 +32,7 @@ _LOOK_S = 0.1
 _TOPICS_S = 0.05
 _HOUSE_S = 60.0
 _LETTERS_AFTER_S = 20.0  # somebody waits for the first results, for which Spark compiles; for dead letters nobody
+_LETTERS_AT_LAST_S = 300.0  # however far behind the queries are
 
 
 class Conductor:
@@ -82,18 +83,26 @@ class Conductor:
         for runner in self._runners:
             self._begin(runner)
         say(ready_words([runner.life.state for runner in self._runners]))
-        letters_due_s: float | None = time.monotonic() + _LETTERS_AFTER_S
+        began_s, has_letters = time.monotonic(), False
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError("Spark's JVM ended")
             self._look_after(_now_ms())
-            if letters_due_s is not None and (time.monotonic() >= letters_due_s or self._all_progressed()):
-                letters_due_s = None
+            if not has_letters and self._is_time_for_letters(time.monotonic() - began_s):
+                has_letters = True
                 self._add_dead_letters()
             self._start.improve(time.monotonic())
             self._keep_house(time.monotonic())
         for runner in self._runners:
             runner.leave()
+
+    def _is_time_for_letters(self, since_s: float) -> bool:
+        """Looking for them parses everything once more: catching up took twice as long beside it."""
+        if since_s >= _LETTERS_AT_LAST_S:
+            return True
+        if since_s < _LETTERS_AFTER_S and not self._all_progressed():
+            return False
+        return not any(runner.is_behind(self._reporter.ends) for runner in self._runners)
 
     def _all_progressed(self) -> bool:
         """Whether no real-time query has its first batch still before it."""

@@ -12,6 +12,7 @@ Batch = tuple[str, int]  # the run of a query, and the number of its batch
 Written = dict[int, int]  # rows that a sink of ours wrote, by the number of their batch: Spark does not know it
 
 _NO_WATERMARK_YET = "1970-01-01T00:00:00.000Z"
+_LITTLE = 10_000  # events: a moment's work
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Numbers:
     checkpoint_ms: int | None = None
     positions: Positions = field(default_factory=dict)
     rows_in: int = 0
+    rows_in_last: int = 0  # of the last batch
     rows_out: int = 0
     late: int | None = None  # rows that came after the watermark, and so are in no result
 
@@ -48,6 +50,7 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     rows_out = _count(progress.get("sink", {}).get("numOutputRows")) if written is None else written
     seconds = (_count(progress.get("batchDuration")) or 0) / 1000
     numbers.rows_in += rows_in
+    numbers.rows_in_last = rows_in
     numbers.rows_in_per_s = _rate(rows_in, seconds)
     if rows_out is not None:
         numbers.rows_out += rows_out
@@ -76,6 +79,13 @@ def lag_behind(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> int | N
         max(0, end - numbers.positions.get(topic, {}).get(str(partition), 0))
         for (topic, partition), end in ends.items()
     )
+
+
+def is_caught_up(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> bool:
+    """Whether next to nothing is before a query, or no more than half of what its last batch took; False if unknown."""
+    lag = lag_behind(numbers, ends)
+    left = sum(ends.values()) if lag is None else lag
+    return bool(ends) and left <= max(_LITTLE, numbers.rows_in_last // 2)
 
 
 def _offsets(text: Any) -> Positions:

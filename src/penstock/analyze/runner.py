@@ -12,7 +12,16 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
-from penstock.analyze.progress import Batch, Numbers, Written, batch_of, lag_behind, take_progress, unseen
+from penstock.analyze.progress import (
+    Batch,
+    Numbers,
+    Written,
+    batch_of,
+    is_caught_up,
+    lag_behind,
+    take_progress,
+    unseen,
+)
 from penstock.analyze.queue import Queue
 
 if TYPE_CHECKING:
@@ -91,10 +100,16 @@ class Runner:
         """It ends with the JVM: a clean stop of Spark's keeps nothing more, and takes its time."""
         self.life.on_stopped()
 
+    def is_behind(self, ends: Mapping[tuple[str, int], int]) -> bool:
+        """Whether it has much to catch up with, as far as is known, and goes on."""
+        return self.life.state != "parked" and not is_caught_up(self.numbers, self._mine(ends))
+
+    def _mine(self, ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        return {place: end for place, end in ends.items() if place[0] in self.job.reads}
+
     def record(self, ends: Mapping[tuple[str, int], int]) -> dict[str, Any]:
         """How it is, as the topic penstock.queries tells it."""
         numbers, life = self.numbers, self.life
-        mine = {place: end for place, end in ends.items() if place[0] in self.job.reads}
         return {
             "query": self.job.name,
             "state": life.state,
@@ -107,7 +122,7 @@ class Runner:
             "rows_out_per_s": numbers.rows_out_per_s,
             "rows_in": numbers.rows_in,
             "rows_out": numbers.rows_out,
-            "lag": lag_behind(numbers, mine),
+            "lag": lag_behind(numbers, self._mine(ends)),
             "watermark": numbers.watermark,
             "late": numbers.late,
             "state_rows": numbers.state_rows,
