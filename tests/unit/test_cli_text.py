@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cli.output import count, print_table
-from penstock.cli.produce import given_records
+from penstock.cli.produce import Failures, given_records
 from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
 from penstock.cli.standing import Standing, group_fault, short_ids
 from penstock.cli.starting import parse_from
@@ -92,7 +92,22 @@ def test_a_line_without_its_separator_is_not_sent() -> None:
     """And is named; the value may hold the separator again."""
     good, bad = given_records(("k:v:w", "none"), None, ":")
     assert (good.key, good.value, good.fault) == (b"k", b"v:w", None)
-    assert (bad.where, bad.fault) == ("value 2", "it has no ':' between key and value")
+    assert (bad.number, bad.fault) == (2, "it has no ':' between key and value")
+
+
+def test_failures_that_follow_each_other_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """In whatever order the queue told of them; each of another reason stands alone."""
+    failures = Failures("line")
+    for number in (3, 1, 2, 7):
+        failures.add(number, "nobody answers")
+    failures.add(5, "too large")
+    failures.tell()
+    failures.tell()
+    assert capsys.readouterr().err.splitlines() == [
+        "penstock: lines 1 to 3 were not acknowledged: nobody answers.",
+        "penstock: line 7 was not acknowledged: nobody answers.",
+        "penstock: line 5 was not acknowledged: too large.",
+    ]
 
 
 def test_columns_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,6 @@ from penstock.broker.counters import Counters
 from penstock.broker.events import (
     Close,
     Connected,
-    Disconnected,
     Drained,
     Effect,
     Event,
@@ -92,21 +91,20 @@ class Node:
         """Take in all that happened since the last step; say what to do. Frames may be reused afterwards."""
         effects: list[Effect] = self._effects
         for event in events:
-            kind = type(event)
-            if kind is Received:
-                self._on_frame(event, now_ms)  # type: ignore[arg-type]  # told apart by type, which is fastest
-            elif kind is Synced:
-                self._on_synced(event, now_ms)  # type: ignore[arg-type]
-            elif kind is Loaded:
-                on_loaded(self, event.job, now_ms)  # type: ignore[union-attr]
-            elif kind is Drained:
-                if (connection := self.connections.get(event.connection)) is not None:  # type: ignore[union-attr]
+            if isinstance(event, Received):
+                self._on_frame(event, now_ms)
+            elif isinstance(event, Synced):
+                self._on_synced(event, now_ms)
+            elif isinstance(event, Loaded):
+                on_loaded(self, event.job, now_ms)
+            elif isinstance(event, Drained):
+                if (connection := self.connections.get(event.connection)) is not None:
                     self.room.drained(connection)
-            elif kind is Connected:
-                self.connections[event.connection] = Connection(event.connection, event.peer)  # type: ignore[union-attr]
+            elif isinstance(event, Connected):
+                self.connections[event.connection] = Connection(event.connection, event.peer)
                 self.counters.connections += 1
-            elif kind is Disconnected:
-                self._on_gone_client(event.connection)  # type: ignore[union-attr]
+            else:
+                self._on_gone_client(event.connection)
         self._on_time(now_ms)
         self._settle(now_ms)
         while self.room.paused and self._resume_some(now_ms):

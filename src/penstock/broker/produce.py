@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
@@ -24,6 +23,7 @@ from penstock.records.batch import (
     assign_append_time,
     decode_header,
     refusal,
+    unpack_facts,
 )
 from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader
@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 _NONE = ErrorCode.NONE
 _ACKS = (-1, 0, 1)
 _DISK_REFUSED = "the disk did not take it"
-_facts: Final = Struct(">8xi4xbIhiqqqhii").unpack_from  # of a batch: all but its place
 _crc32c: Final = crc32c
-_CODECS: Final = len(CODECS)
+_CODEC_COUNT: Final = len(CODECS)
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
@@ -168,12 +167,12 @@ def produce_shaped(node: Node, connection: Connection, shape: Shape, frame: memo
     if size < HEADER_SIZE or size > shape.bytes_max or log.stopped is not None or shape.is_stamped_here:
         return False
     # Named with its types: compiled, the numbers of a tuple of unknown length stay objects.
-    facts: tuple[int, int, int, int, int, int, int, int, int, int, int] = _facts(batch)
+    facts: tuple[int, int, int, int, int, int, int, int, int, int, int] = unpack_facts(batch)
     length, magic, crc, attributes, last_delta, base_stamp, stamp, pid, epoch, sequence, count = facts
     if (
         length != size - LENGTH_OVERHEAD
         or magic != MAGIC
-        or not 0 <= attributes < _CODECS
+        or not 0 <= attributes < _CODEC_COUNT
         or count <= 0
         or last_delta != count - 1
         or stamp < base_stamp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,44 +19,82 @@ from penstock.records.batch import CODECS
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
+_HELD_MAX = 10_000  # failures that wait to be told together
+
 
 class Given(NamedTuple):
-    """One record as it was given, where, and why it cannot be sent."""
+    """One record as it was given, the how manieth, and why it cannot be sent."""
 
-    where: str
+    number: int
     key: bytes | None
     value: bytes
     fault: str | None = None
 
 
+class Failures:
+    """Which records were not acknowledged, and why; those that follow each other are told in one line."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._numbers: dict[str, list[int]] = {}
+        self._held = 0
+
+    def add(self, number: int, why: str) -> None:
+        self._numbers.setdefault(why, []).append(number)
+        self._held += 1
+        if self._held >= _HELD_MAX:
+            self.tell()
+
+    def tell(self) -> None:
+        """Name all that were not named yet."""
+        for why, numbers in self._numbers.items():
+            for first, last in stretches(numbers):
+                named = f"{self._noun} {first} was" if first == last else f"{self._noun}s {first} to {last} were"
+                click.echo(f"penstock: {named} not acknowledged: {why}.", err=True)
+        self._numbers.clear()
+        self._held = 0
+
+
+def stretches(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and the last of those that follow each other without a gap, in order."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
 class Tally:
     """What became of the records."""
 
-    def __init__(self, target: Target, as_json: bool) -> None:
+    def __init__(self, target: Target, failures: Failures, as_json: bool) -> None:
         self._target = target
+        self._failures = failures
         self.acknowledged = 0
         self.failed = 0
         self._as_json = as_json
 
-    def on_delivery(self, where: str, fault: KafkaError | None, message: Message) -> None:
+    def on_delivery(self, number: int, fault: KafkaError | None, message: Message) -> None:
         if fault is not None:
-            self.refuse(where, fault, len(message.value() or b"") + len(message.key() or b""))
+            self.refuse(number, fault, len(message.value() or b"") + len(message.key() or b""))
             return
         self.acknowledged += 1
         if self._as_json:
             told = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
             print_json(told, compact=True)
 
-    def refuse(self, where: str, fault: KafkaError, size: int) -> None:
+    def refuse(self, number: int, fault: KafkaError, size: int) -> None:
         if fault.name() == "MSG_SIZE_TOO_LARGE":
             most = f"max.message.bytes of {self._target.topic} is {self._target.batch_bytes_max}"
-            self.fail(where, f"it has {size} bytes, and {most}")
+            self.fail(number, f"it has {size} bytes, and {most}")
         else:
-            self.fail(where, reason(fault))
+            self.fail(number, reason(fault))
 
-    def fail(self, where: str, why: str) -> None:
+    def fail(self, number: int, why: str) -> None:
         self.failed += 1
-        click.echo(f"penstock: {where} was not acknowledged: {why}.", err=True)
+        self._failures.add(number, why)
 
 
 @click.command("produce")
@@ -108,13 +146,15 @@ def command(
     }
     from confluent_kafka import Producer
 
-    tally = Tally(target, as_json)
+    failures = Failures("value" if values else "line")
+    tally = Tally(target, failures, as_json)
     producer = Producer(settings)
     try:
         _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
     except KeyboardInterrupt:
         click.echo("penstock: interrupted; waiting for what was sent.", err=True)
     producer.flush()
+    failures.tell()
     if not target.partitions and (created := look_up(reach(broker), topic).partitions):
         click.echo(f"created {topic} with {count(len(created), 'partition')}: there was no such topic", err=True)
     told = f"{tally.acknowledged} {'acknowledged' if acks != '0' else 'sent, acknowledged by nobody'}"
@@ -125,15 +165,13 @@ def command(
 def given_records(values: tuple[str, ...], key: str | None, separator: str | None) -> Iterator[Given]:
     """The records from --value or standard input."""
     lines: Iterator[bytes] = iter([value.encode() for value in values]) if values else _lines()
-    noun = "value" if values else "line"
     shared = None if key is None else key.encode()
     for number, line in enumerate(lines, start=1):
-        where = f"{noun} {number}"
         if separator is None:
-            yield Given(where, shared, line)
+            yield Given(number, shared, line)
             continue
         own, found, value = line.partition(separator.encode())
-        yield Given(where, own, value, None if found else f"it has no {separator!r} between key and value")
+        yield Given(number, own, value, None if found else f"it has no {separator!r} between key and value")
 
 
 def _lines() -> Iterator[bytes]:
@@ -144,11 +182,11 @@ def _lines() -> Iterator[bytes]:
 def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[str, Any], tally: Tally) -> None:
     from confluent_kafka import KafkaException
 
-    for where, key, value, fault in records:
+    for number, key, value, fault in records:
         if fault is not None:
-            tally.fail(where, fault)
+            tally.fail(number, fault)
             continue
-        on_delivery = partial(tally.on_delivery, where)
+        on_delivery = partial(tally.on_delivery, number)
         while True:
             try:
                 producer.produce(topic, value, key, on_delivery=on_delivery, **fixed)
@@ -156,6 +194,6 @@ def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[
                 producer.poll(1)  # the queue of the client is full: let some of it leave
                 continue
             except KafkaException as error:
-                tally.refuse(where, error.args[0], len(value) + len(key or b""))
+                tally.refuse(number, error.args[0], len(value) + len(key or b""))
             break
         producer.poll(0)

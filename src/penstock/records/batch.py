@@ -11,12 +11,12 @@ from penstock.errors import ErrorCode
 from penstock.ports import Buffer
 
 HEADER = Struct(">qiibIhiqqqhii")
+unpack_facts: Final = Struct(">8xi4xbIhiqqqhii").unpack_from  # the header but for its place: offset and leader epoch
 HEADER_SIZE: Final = 61
 LENGTH_OVERHEAD: Final = 12  # base offset and length itself are not counted in length
 CRC_FROM: Final = 21
 
-_PLACE = Struct(">qii")
-_place: Final = _PLACE.pack_into
+_place: Final = Struct(">qii").pack_into
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _LONG = Struct(">q")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import socket
 from collections import deque
 from struct import Struct
+from typing import Final
 
 from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.ports import Buffer
 
-_LENGTH = Struct(">i")
-_GROW_FROM = 1024 * 1024
-_IOV_MAX = 512
-_SMALL = 16 * 1024
+_unpack_length: Final = Struct(">i").unpack_from
+_GROW_FROM: Final = 1024 * 1024
+_IOV_MAX: Final = 512
+_SMALL: Final = 16 * 1024
 
 
 class Channel:
@@ -67,7 +68,7 @@ class Channel:
             raise EOFError
         self.active_ms = now_ms
         if not self._head and size > 4:
-            (length,) = _LENGTH.unpack_from(scratch)
+            length: int = _unpack_length(scratch)[0]
             if length == size - 4 <= self.frame_max:  # one frame, and whole: so most of them come
                 return [scratch[4:size]], size
         if self._head:
@@ -93,7 +94,7 @@ class Channel:
         frames: list[memoryview] = []
         at, end = 0, len(data)
         while end - at >= 4:
-            (length,) = _LENGTH.unpack_from(data, at)
+            length: int = _unpack_length(data, at)[0]
             if not 0 < length <= self.frame_max:
                 self._refuse(length)
             following = at + 4 + length

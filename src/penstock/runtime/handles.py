@@ -16,8 +16,9 @@ def take_handles(expected: int) -> int:
     Else Linux makes it whenever the table of handles is full, and in a process with threads that waits for all
     processors: 15 to 25 ms in which nobody is served, five times while 5,000 clients connect.
     """
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now != most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     limit = sys.maxsize if most == resource.RLIM_INFINITY else most
     opened = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:

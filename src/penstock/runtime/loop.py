@@ -7,7 +7,7 @@ import select
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from penstock.broker.events import (
     Close,
@@ -36,14 +36,15 @@ from penstock.runtime.logs import log_line
 from penstock.runtime.strangers import Strangers
 from penstock.runtime.syncing import SyncPool
 
-SCRATCH_BYTES = 1024 * 1024
-SCRATCH_LEAST = 128 * 1024
-SWEEP_MS = 1000
-SWEPT_AT_ONCE = 256
-CLOSING_COSTS = 32  # as much as looking at so many
-WAIT_MS_MAX = 60_000  # whatever is to be done sooner ends the wait
-GATHERED_MAX = 256  # with so many events nobody looks whether there are more before the step
-IN, OUT = select.POLLIN, select.POLLOUT
+SCRATCH_BYTES: Final = 1024 * 1024
+SCRATCH_LEAST: Final = 128 * 1024
+SWEEP_MS: Final = 1000
+SWEPT_AT_ONCE: Final = 256
+CLOSING_COSTS: Final = 32  # as much as looking at so many
+WAIT_MS_MAX: Final = 60_000  # whatever is to be done sooner ends the wait
+GATHERED_MAX: Final = 256  # with so many events nobody looks whether there are more before the step
+IN: Final = select.POLLIN
+OUT: Final = select.POLLOUT
 
 
 class Loop:
@@ -59,7 +60,6 @@ class Loop:
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
         self._strangers = Strangers(self._poller, self._on_no_handles)
-        self._strangers_gone = 0
         self._known = 0  # clients that are no strangers
         self._is_knocked = False  # a stranger wants something
         self._https = HttpClients(node, config, clock, self._strangers.poller)
@@ -78,7 +78,6 @@ class Loop:
         self._poller.register(pool.wake_fd, IN)
         self._poller.register(self._loads.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
-            Reply: self._reply,
             Sync: self._sync,
             Load: self._loads.submit,
             Close: self._close,
@@ -93,11 +92,6 @@ class Loop:
     def stop(self) -> None:
         """Ask the loop to end; safe in a signal handler, whose wakeup ends the poll."""
         self._is_stopping = True
-
-    @property
-    def is_deaf_to_strangers(self) -> bool:
-        """They rest: what they did last was dear to those who are known."""
-        return self._strangers.is_resting
 
     def wake_on(self, fd: int) -> None:
         """End a poll when this descriptor becomes readable (signals)."""
@@ -116,7 +110,7 @@ class Loop:
         now_ms = self._clock.now_ms()
         wait_ms = min(self._next_wake_ms(now_ms) - now_ms, wait_ms_max)
         if self._strangers.is_resting:
-            wait_ms = min(wait_ms, self._strangers.rest_left_ms(self._clock.now_ns()))
+            wait_ms = self._strangers.rest_on(wait_ms, self._clock.now_ns())
         ready = self._poller.poll(0 if self._pending or self._unread or wait_ms < 0 else wait_ms / 1000)
         if self._unread:
             left, self._unread = self._unread, []
@@ -137,13 +131,16 @@ class Loop:
 
     def _serve_strangers(self, now_ms: int) -> None:
         """A few of them; if one went, was sent away or made the disk work, they rest while others are served."""
-        began_ns, gone = self._clock.now_ns(), self._strangers_gone
-        events, self._pending = self._pending, []
-        self._take_in(self._strangers.ready(), events, now_ms)
+        strangers = self._strangers
+        left, self._pending = self._pending, []
+        self._step(left, now_ms)  # of those who are known, and what is due: not theirs to pay for
+        began_ns, gone = self._clock.now_ns(), strangers.gone
+        events: list[Event] = []
+        self._take_in(strangers.ready(), events, now_ms)
         accepted, self._pending = self._pending, []
         has_synced = self._step(events + accepted, now_ms)
-        if self._known and (has_synced or self._strangers_gone > gone):
-            self._strangers.rest(began_ns, self._clock.now_ns())
+        if self._known and (has_synced or strangers.gone > gone):
+            strangers.rest(began_ns, self._clock.now_ns())
 
     def _next_wake_ms(self, now_ms: int) -> int:
         deadline = self._node.next_deadline_ms
@@ -187,9 +184,11 @@ class Loop:
                 return True
 
     def _perform_all(self, effects: list[Effect]) -> None:
-        perform = self._perform
         for effect in effects:
-            perform[type(effect)](effect)
+            if isinstance(effect, Reply):  # nearly all are
+                self._reply(effect)
+            else:
+                self._perform[type(effect)](effect)
 
     def _receive(self, channel: Channel, events: list[Event], now_ms: int) -> None:
         if channel.is_paused or channel.closing is not None:
@@ -231,6 +230,7 @@ class Loop:
         return self._strangers.poller if channel.is_stranger else self._poller
 
     def _on_no_handles(self) -> None:
+        self._strangers.gone += 1
         self._node.counters.closed_for("no_file_handles")
         reason = "no file handles are left (ulimit -n)"
         self._closings.tell("error", "connection refused", reason, self._clock.now_ms())
@@ -239,6 +239,7 @@ class Loop:
         now_ms = self._clock.now_ms()
         if len(self._channels) >= self._config.connections_max:
             sock.close()
+            self._strangers.gone += 1
             self._node.counters.closed_for("limit")
             self._closings.tell("warning", "connection refused", "connections_max are open", now_ms, peer=peer)
             return
@@ -339,9 +340,11 @@ class Loop:
         if self._by_number.pop(channel.number, None) is None:
             return
         if channel.is_stranger:
-            self._strangers_gone += 1
+            self._strangers.gone += 1
         else:
             self._known -= 1
+            if not self._known and self._strangers.is_resting:
+                self._strangers.end_rest()
         fd = channel.sock.fileno()
         del self._channels[fd]
         self._poller_of(channel).unregister(fd)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 SERVED_AT_ONCE = 2  # about a quarter of a millisecond, which is what clients that are known wait for strangers
 ACCEPTED_AT_ONCE = 2  # as dear as serving as many
 RESTS = 3  # times as long as the turn that they pay for
+REST_NS_MAX = 50_000_000  # pages for operators wait with them; and a turn may be long because the machine stood still
 NS_IN_MS = 1_000_000
 IN = select.POLLIN
 
@@ -23,6 +24,7 @@ class Strangers:
         self.fd = self.poller.fileno()
         self._outer = outer
         self._on_refused = on_refused
+        self.gone = 0  # how many went or were sent away
         self.is_resting = False
         self._rest_until_ns = 0
         outer.register(self.fd, IN)
@@ -38,17 +40,21 @@ class Strangers:
     def rest(self, began_ns: int, ended_ns: int) -> None:
         """Nobody hears them for a while: a turn of theirs, from then until then, was dear to the others."""
         self.is_resting = True
-        self._rest_until_ns = ended_ns + RESTS * (ended_ns - began_ns)
+        self._rest_until_ns = ended_ns + min(RESTS * (ended_ns - began_ns), REST_NS_MAX)
         self._outer.modify(self.fd, 0)
 
-    def rest_left_ms(self, now_ns: int) -> int:
-        """How long they still rest; 0 if that is over, and they are heard again."""
+    def rest_on(self, wait_ms: int, now_ns: int) -> int:
+        """How long the loop may wait, at most `wait_ms`: to the end of their rest. If that is over, they are heard."""
         left_ms = -(-(self._rest_until_ns - now_ns) // NS_IN_MS)
         if left_ms > 0:
-            return left_ms
+            return min(wait_ms, left_ms)
+        self.end_rest()
+        return wait_ms
+
+    def end_rest(self) -> None:
+        """They are heard again."""
         self.is_resting = False
         self._outer.modify(self.fd, IN)
-        return 0
 
     def ready(self) -> list[tuple[int, int]]:
         """A few of those who want something; the others come first next time."""

@@ -10,7 +10,7 @@ from penstock.wire.raw import encode_uvarint
 
 _HEAD = Struct(">hhi")
 _INT32 = Struct(">i")
-_TAIL: Final = 3  # bytes: no tagged fields of the partition, the topic, the request
+_TAIL_BYTES: Final = 3  # no tagged fields: of the partition, the topic, the request
 
 
 class ProduceShape:
@@ -40,7 +40,7 @@ class ProduceShape:
         if key != 0 or version != self.version or middle != self._middle:
             return None
         if version >= FLEXIBLE:
-            end -= _TAIL
+            end -= _TAIL_BYTES
             if frame[end] or frame[end + 1] or frame[end + 2]:
                 return None
             size, shift = -1, 0
@@ -73,7 +73,7 @@ def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceSh
     key, ((index, batch),) = call.topics[0]
     if batch is None or call.transactional_id is not None:
         return None
-    tail = _TAIL if version >= FLEXIBLE else 0
+    tail = _TAIL_BYTES if version >= FLEXIBLE else 0
     size_bytes = len(encode_uvarint(len(batch) + 1)) if version >= FLEXIBLE else 4
     middle = frame[_HEAD.size : len(frame) - tail - len(batch) - size_bytes].tobytes()
     shape = ProduceShape(version, middle, key, index)

@@ -18,6 +18,14 @@ from asking.connection import DEADLINE_S
 _POLL_S = 0.1
 
 
+_SHARING = (
+    confluent_kafka.KafkaError.REBALANCE_IN_PROGRESS,
+    confluent_kafka.KafkaError.ILLEGAL_GENERATION,
+    confluent_kafka.KafkaError.UNKNOWN_MEMBER_ID,
+    confluent_kafka.KafkaError.STALE_MEMBER_EPOCH,
+)
+
+
 class Read(NamedTuple):
     """A record as a member read it."""
 
@@ -35,7 +43,7 @@ class Member(Protocol):
     def assignment(self) -> set[tuple[str, int]]: ...
 
     def commit(self) -> bool:
-        """All that was read so far; False if the group shares anew meanwhile: then the next poll goes back."""
+        """All that was read so far, of what it has; False if the group shares anew: poll, and commit again."""
 
     def close(self) -> None: ...
 
@@ -70,7 +78,12 @@ class ConfluentMember:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 
     def commit(self) -> bool:
-        self._consumer.commit(asynchronous=False)
+        try:
+            self._consumer.commit(asynchronous=False)
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() not in _SHARING:
+                raise
+            return False
         return True
 
     def close(self) -> None:
@@ -152,7 +165,10 @@ class AiokafkaMember:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 
     def commit(self) -> bool:
-        self._loop.run_until_complete(self._consumer.commit())
+        try:
+            self._loop.run_until_complete(self._consumer.commit())
+        except aiokafka.errors.CommitFailedError:
+            return False
         return True
 
     def close(self) -> None:
@@ -183,17 +199,21 @@ def poll_until(members: Sequence[Member], is_done: Callable[[list[Read]], bool])
 def read_and_commit(members: Sequence[Member], wanted: set[str]) -> None:
     """Poll and commit until these values are committed, however often the group shares anew meanwhile."""
     committed: set[str] = set()
+    unconfirmed: list[list[Read]] = [[] for _ in members]
 
-    def turn(member: Member) -> None:
-        values = {read.value for read in member.poll()}
-        if values and member.commit():
-            committed.update(values)
+    def turn(member: Member, mine: list[Read]) -> None:
+        mine += member.poll()
+        places = member.assignment()
+        if mine and member.commit():
+            # What stands in a partition that it has no more is read again by whoever has it.
+            committed.update(read.value for read in mine if (read.topic, read.partition) in places)
+            mine.clear()
 
     deadline = time.monotonic() + 2 * DEADLINE_S
     with ThreadPoolExecutor(len(members)) as pool:
         while not committed >= wanted:
             assert time.monotonic() < deadline, f"committed: {sorted(committed)}"
-            list(pool.map(turn, members))
+            list(pool.map(turn, members, unconfirmed))
 
 
 def is_shared(members: Sequence[Member], count: int) -> bool:
