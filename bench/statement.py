@@ -61,7 +61,8 @@ def _path(pace: Pace) -> list[str]:
     near_s = (BEFORE_NS + AFTER_NS) / 1e9
     return [
         "Ours: `penstock run` with its own broker, every event and every result acknowledged after fdatasync, acks=all;"
-        " the topic's dead letters are looked for meanwhile. Spark 4.3.0 with 1 GB of heap on both sides.",
+        " the topic's dead letters are looked for meanwhile, but after the catch-up. Spark 4.3.0 with 1 GB of heap on"
+        " both sides.",
         "Peer: the same query as a plain PySpark script (bench/plain_spark.py) on a warm Apache Kafka 4.3.1 with"
         " default settings, or with flush.messages=1 where a row says fsync. It is given what one has to know: 2"
         " shuffle partitions, networkBufferMaxWaitTimeMs=1, fetch.max.wait.ms=10, RocksDB with changelogs.",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.analyze.progress import Numbers, is_caught_up, lag_behind, take_progress, unseen
+import pytest
+
+from penstock.analyze.progress import Numbers, is_caught_up, is_time_for_letters, lag_behind, take_progress, unseen
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -84,3 +86,21 @@ def test_a_query_is_behind_until_it_is_known_that_little_is_before_it() -> None:
 
 def test_a_query_without_a_batch_is_caught_up_where_there_is_hardly_anything() -> None:
     assert is_caught_up(Numbers(), {("in", 0): 12, ("in", 1): 0})
+
+
+@pytest.mark.parametrize(
+    ("since_s", "have_all_begun", "is_any_behind", "is_time"),
+    [
+        (1.0, False, False, False),
+        (1.0, True, False, True),
+        (1.0, True, True, False),
+        (20.0, False, False, True),
+        (299.0, True, True, False),
+        (300.0, False, True, True),
+    ],
+)
+def test_dead_letters_wait_for_queries_that_begin_or_catch_up(
+    since_s: float, have_all_begun: bool, is_any_behind: bool, is_time: bool
+) -> None:
+    """But for five minutes at most."""
+    assert is_time_for_letters(since_s, have_all_begun=have_all_begun, is_any_behind=is_any_behind) is is_time

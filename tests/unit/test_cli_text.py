@@ -99,9 +99,11 @@ def test_failures_that_follow_each_other_are_one_line(capsys: pytest.CaptureFixt
     """In whatever order the queue told of them; each of another reason stands alone."""
     failures = Failures("line")
     for number in (3, 1, 2, 7):
-        failures.add(number, "nobody answers")
-    failures.add(5, "too large")
-    failures.tell()
+        failures.add(number, "nobody answers", 100.0)
+    failures.add(5, "too large", 100.5)
+    failures.tell_due(100.9)
+    assert not capsys.readouterr().err
+    failures.tell_due(101.0)
     failures.tell()
     assert capsys.readouterr().err.splitlines() == [
         "penstock: lines 1 to 3 were not acknowledged: nobody answers.",

@@ -17,6 +17,7 @@ from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life, ready_words
 from penstock.analyze.modes import ONCE, Choice, choose, obstacle
+from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.queue import Queue
 from penstock.analyze.runner import Job, Runner
 from penstock.analyze.session import open_session
@@ -31,8 +32,6 @@ from penstock.run_spec import RunSpec, write_private
 _LOOK_S = 0.1
 _TOPICS_S = 0.05
 _HOUSE_S = 60.0
-_LETTERS_AFTER_S = 20.0  # somebody waits for the first results, for which Spark compiles; for dead letters nobody
-_LETTERS_AT_LAST_S = 300.0  # however far behind the queries are
 
 
 class Conductor:
@@ -97,12 +96,8 @@ class Conductor:
             runner.leave()
 
     def _is_time_for_letters(self, since_s: float) -> bool:
-        """Looking for them parses everything once more: catching up took twice as long beside it."""
-        if since_s >= _LETTERS_AT_LAST_S:
-            return True
-        if since_s < _LETTERS_AFTER_S and not self._all_progressed():
-            return False
-        return not any(runner.is_behind(self._reporter.ends) for runner in self._runners)
+        is_any_behind = any(runner.is_behind(self._reporter.ends) for runner in self._runners)
+        return is_time_for_letters(since_s, have_all_begun=self._all_progressed(), is_any_behind=is_any_behind)
 
     def _all_progressed(self) -> bool:
         """Whether no real-time query has its first batch still before it."""

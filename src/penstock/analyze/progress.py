@@ -13,6 +13,8 @@ Written = dict[int, int]  # rows that a sink of ours wrote, by the number of the
 
 _NO_WATERMARK_YET = "1970-01-01T00:00:00.000Z"
 _LITTLE = 10_000  # events: a moment's work
+_LETTERS_AFTER_S = 20.0  # somebody waits for the first results, for which Spark compiles; for dead letters nobody
+_LETTERS_AT_LAST_S = 300.0  # however far behind the queries are
 
 
 @dataclass
@@ -86,6 +88,13 @@ def is_caught_up(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> bool:
     lag = lag_behind(numbers, ends)
     left = sum(ends.values()) if lag is None else lag
     return bool(ends) and left <= max(_LITTLE, numbers.rows_in_last // 2)
+
+
+def is_time_for_letters(since_s: float, *, have_all_begun: bool, is_any_behind: bool) -> bool:
+    """Whether to begin to look for dead letters: that parses everything once more, so not beside who catches up."""
+    if since_s >= _LETTERS_AT_LAST_S:
+        return True
+    return (have_all_begun or since_s >= _LETTERS_AFTER_S) and not is_any_behind
 
 
 def _offsets(text: Any) -> Positions:

@@ -61,7 +61,12 @@ class Runner:
         if self.job.from_latest:
             self._checkpoint.clear()
         try:
-            if lost := lost_words(self._checkpoint.positions(), self._queue.ranges(self.job.reads)):
+            positions = self._checkpoint.positions()
+            if not self.numbers.positions:  # nothing was done since the last run: that is where it stands
+                self.numbers.positions = {
+                    topic: {str(p): at for p, at in ps.items()} for topic, ps in positions.items()
+                }
+            if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
                 self._on_failure(Failure("lost", lost), now_ms)
                 return
             self._checkpoint.remember(self.choice)
@@ -101,8 +106,11 @@ class Runner:
         self.life.on_stopped()
 
     def is_behind(self, ends: Mapping[tuple[str, int], int]) -> bool:
-        """Whether it has much to catch up with, as far as is known, and goes on."""
-        return self.life.state != "parked" and not is_caught_up(self.numbers, self._mine(ends))
+        """Whether it has much to catch up with, or that is not known yet."""
+        if self.life.state == "parked" or self.job.from_latest:
+            return False
+        mine = self._mine(ends)
+        return {topic for topic, _ in mine} != set(self.job.reads) or not is_caught_up(self.numbers, mine)
 
     def _mine(self, ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         return {place: end for place, end in ends.items() if place[0] in self.job.reads}

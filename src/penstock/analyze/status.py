@@ -91,7 +91,7 @@ class Reporter:
     def _look(self) -> None:
         self.queue_answers = self._queue.answers()
         if self.queue_answers:
-            self.ends |= self._queue.ends(self._topics)
+            self.ends = self.ends | self._queue.ends(self._topics)  # as a whole: another thread reads them
             with suppress(KafkaException):
                 self._sampler.sample(self.ends)
 

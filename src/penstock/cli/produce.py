@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 _HELD_MAX = 10_000  # failures that wait to be told together
+_HELD_S = 1.0
 
 
 class Given(NamedTuple):
-    """One record as it was given, the how manieth, and why it cannot be sent."""
+    """One record as it was given, its number, and why it cannot be sent."""
 
     number: int
     key: bytes | None
@@ -38,11 +40,17 @@ class Failures:
         self._noun = noun
         self._numbers: dict[str, list[int]] = {}
         self._held = 0
+        self._since_s = 0.0
 
-    def add(self, number: int, why: str) -> None:
+    def add(self, number: int, why: str, now_s: float) -> None:
+        if not self._held:
+            self._since_s = now_s
         self._numbers.setdefault(why, []).append(number)
         self._held += 1
-        if self._held >= _HELD_MAX:
+
+    def tell_due(self, now_s: float) -> None:
+        """Name them if they are many, or have waited for others for long enough."""
+        if self._held >= _HELD_MAX or (self._held and now_s - self._since_s >= _HELD_S):
             self.tell()
 
     def tell(self) -> None:
@@ -71,7 +79,7 @@ class Tally:
 
     def __init__(self, target: Target, failures: Failures, as_json: bool) -> None:
         self._target = target
-        self._failures = failures
+        self.failures = failures
         self.acknowledged = 0
         self.failed = 0
         self._as_json = as_json
@@ -94,7 +102,7 @@ class Tally:
 
     def fail(self, number: int, why: str) -> None:
         self.failed += 1
-        self._failures.add(number, why)
+        self.failures.add(number, why, time.monotonic())
 
 
 @click.command("produce")
@@ -146,15 +154,16 @@ def command(
     }
     from confluent_kafka import Producer
 
-    failures = Failures("value" if values else "line")
-    tally = Tally(target, failures, as_json)
+    tally = Tally(target, Failures("value" if values else "line"), as_json)
     producer = Producer(settings)
     try:
-        _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
-    except KeyboardInterrupt:
-        click.echo("penstock: interrupted; waiting for what was sent.", err=True)
-    producer.flush()
-    failures.tell()
+        try:
+            _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
+        except KeyboardInterrupt:
+            click.echo("penstock: interrupted; waiting for what was sent.", err=True)
+        producer.flush()
+    finally:
+        tally.failures.tell()
     if not target.partitions and (created := look_up(reach(broker), topic).partitions):
         click.echo(f"created {topic} with {count(len(created), 'partition')}: there was no such topic", err=True)
     told = f"{tally.acknowledged} {'acknowledged' if acks != '0' else 'sent, acknowledged by nobody'}"
@@ -185,6 +194,7 @@ def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[
     for number, key, value, fault in records:
         if fault is not None:
             tally.fail(number, fault)
+            tally.failures.tell_due(time.monotonic())
             continue
         on_delivery = partial(tally.on_delivery, number)
         while True:
@@ -197,3 +207,4 @@ def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[
                 tally.refuse(number, error.args[0], len(value) + len(key or b""))
             break
         producer.poll(0)
+        tally.failures.tell_due(time.monotonic())
