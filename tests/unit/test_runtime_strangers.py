@@ -191,9 +191,9 @@ def test_garbage_that_never_ends_does_not_keep_the_late_from_being_closed(house:
     assert is_readable(late)
 
 
-def rest(house: House, *, look_ms: int = 10) -> None:
-    """Strangers have just begun to rest, after a turn of so many milliseconds in which one was sent away."""
-    house.clock.look_ns = look_ms * 1_000_000
+def rest(house: House, *, look_us: int = 10_000) -> None:
+    """Strangers have just begun to rest, after a turn of so many microseconds in which one was sent away."""
+    house.clock.look_ns = look_us * 1_000
     garbage = house.call()
     garbage.sendall(GARBAGE)
     for _ in range(CROWD):
@@ -251,7 +251,7 @@ def test_a_stranger_that_makes_the_disk_work_costs_a_rest(house: House) -> None:
 def test_a_rest_is_short_however_long_the_turn_was(house: House) -> None:
     """Pages for operators wait with strangers, and a machine may have stood still."""
     house.known_client()
-    rest(house, look_ms=10_000)
+    rest(house, look_us=10_000_000)
     waiting = newcomer(house)
     assert not is_heard(house, waiting)
     house.clock.at_ms += 50
@@ -263,6 +263,19 @@ def test_the_rest_ends_when_nobody_known_is_left(house: House) -> None:
     rest(house)
     waiting = newcomer(house)
     known.close()
+    assert is_heard(house, waiting)
+
+
+def test_short_turns_are_paid_for_together(house: House) -> None:
+    """Three turns of a tenth of a millisecond owe less than the poller can wait: the fourth costs a rest."""
+    house.known_client()
+    for _ in range(3):
+        rest(house, look_us=100)
+    assert is_heard(house, newcomer(house))
+    rest(house, look_us=100)
+    waiting = newcomer(house)
+    assert not is_heard(house, waiting)
+    house.clock.at_ms += 2
     assert is_heard(house, waiting)
 
 

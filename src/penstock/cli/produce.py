@@ -164,11 +164,19 @@ def command(
         producer.flush()
     finally:
         tally.failures.tell()
-    if not target.partitions and (created := look_up(reach(broker), topic).partitions):
-        click.echo(f"created {topic} with {count(len(created), 'partition')}: there was no such topic", err=True)
+    if not target.partitions and (created := _partitions_now(broker, topic)):
+        click.echo(f"created {topic} with {count(created, 'partition')}: there was no such topic", err=True)
     told = f"{tally.acknowledged} {'acknowledged' if acks != '0' else 'sent, acknowledged by nobody'}"
     click.echo(told + (f", {tally.failed} failed" if tally.failed else ""), err=True)
     return 1 if tally.failed else 0
+
+
+def _partitions_now(broker: str, topic: str) -> int:
+    """0 if the broker has gone meanwhile: what became of the records is told all the same."""
+    try:
+        return len(look_up(reach(broker), topic).partitions)
+    except PenstockError:
+        return 0
 
 
 def given_records(values: tuple[str, ...], key: str | None, separator: str | None) -> Iterator[Given]:

@@ -26,6 +26,7 @@ class Strangers:
         self._on_refused = on_refused
         self.gone = 0  # how many went or were sent away
         self.is_resting = False
+        self._owed_ns = 0
         self._rest_until_ns = 0
         outer.register(self.fd, IN)
         self._listeners: dict[int, tuple[socket.socket, Callable[[socket.socket, str], None]]] = {}
@@ -38,9 +39,17 @@ class Strangers:
         self.poller.register(sock.fileno(), IN)
 
     def rest(self, began_ns: int, ended_ns: int) -> None:
-        """Nobody hears them for a while: a turn of theirs, from then until then, was dear to the others."""
+        """Nobody hears them for a while: a turn of theirs, from then until then, was dear to the others.
+
+        The poller waits for whole milliseconds, so short turns are paid for together: who only connects and goes costs
+        newcomers little.
+        """
+        self._owed_ns += RESTS * (ended_ns - began_ns)
+        if self._owed_ns < NS_IN_MS:
+            return
         self.is_resting = True
-        self._rest_until_ns = ended_ns + min(RESTS * (ended_ns - began_ns), REST_NS_MAX)
+        self._rest_until_ns = ended_ns + min(self._owed_ns, REST_NS_MAX)
+        self._owed_ns = 0
         self._outer.modify(self.fd, 0)
 
     def rest_on(self, wait_ms: int, now_ns: int) -> int:
