@@ -7,7 +7,7 @@ import select
 import socket
 from collections.abc import Callable
 
-SERVED_AT_ONCE = 2  # about a quarter of a millisecond, which is what clients that are known wait for strangers
+SERVED_AT_ONCE = 2  # clients that are known wait for so many: p99 1.1 to 1.4 ms, with four 1.6 to 1.9
 ACCEPTED_AT_ONCE = 2  # as dear as serving as many
 RESTS = 3  # times as long as the turn that they pay for
 REST_NS_MAX = 50_000_000  # pages for operators wait with them; and a turn may be long because the machine stood still
