@@ -52,8 +52,8 @@ class HandClock(SteadyClock):
 class House:
     """A loop that somebody else turns, and its clients."""
 
-    def __init__(self, folder: Path, callers: ExitStack) -> None:
-        config, disk = BrokerConfig(), RealDisk(str(folder))
+    def __init__(self, folder: Path, callers: ExitStack, *, places: int = 10_000) -> None:
+        config, disk = BrokerConfig(connections_max=places), RealDisk(str(folder))
         self.clock = HandClock()
         self.config = config
         self.node = Node(disk, config, ("127.0.0.1", 9092), uuid4, self.clock.now_ms())
@@ -89,6 +89,16 @@ class House:
 def house(tmp_path: Path) -> Iterator[House]:
     with ExitStack() as callers:
         made = House(tmp_path, callers)
+        yield made
+        made.loop.stop()
+        made.loop.run()
+
+
+@pytest.fixture
+def full_house(tmp_path: Path) -> Iterator[House]:
+    """It has places for a crowd and one more."""
+    with ExitStack() as callers:
+        made = House(tmp_path, callers, places=CROWD + 1)
         yield made
         made.loop.stop()
         made.loop.run()
@@ -283,6 +293,36 @@ def test_strangers_do_not_rest_for_nobody(house: House) -> None:
     """Where nobody known is connected, garbage and newcomers are dealt with as quickly as can be."""
     rest(house)
     assert is_heard(house, newcomer(house))
+
+
+def test_silent_strangers_give_way_to_newcomers(full_house: House) -> None:
+    """The one who came first goes first, once it had time to speak; who is known stays."""
+    known = full_house.known_client()
+    silent = full_house.crowd()
+    full_house.clock.at_ms += 1000
+    for number in range(3):
+        caller = newcomer(full_house)
+        turns_until_all_are_readable(full_house, [caller])
+        answer(caller)
+        full_house.clock.at_ms += 100  # newcomers may rest meanwhile
+        assert [is_readable(one) for one in silent] == [True] * (number + 1) + [False] * (CROWD - number - 1)
+    assert len(full_house.node.connections) == CROWD + 1
+    known.sendall(ASK_VERSIONS)
+    full_house.loop.turn()
+    assert answer(known)
+
+
+def test_who_has_only_just_come_gives_way_to_nobody(full_house: House) -> None:
+    """Else a flood of callers would throw out every client before its first word."""
+    full_house.known_client()
+    silent = full_house.crowd()
+    full_house.clock.at_ms += 999
+    refused = newcomer(full_house)
+    turns_until_all_are_readable(full_house, [refused])
+    with pytest.raises(ConnectionResetError):  # closed with its request unread
+        refused.recv(1)
+    assert not any(map(is_readable, silent))
+    assert len(full_house.node.connections) == CROWD + 1
 
 
 class Busy:

@@ -34,13 +34,11 @@ from penstock.runtime.http_clients import HttpClients
 from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
 from penstock.runtime.strangers import Strangers
+from penstock.runtime.sweeping import SWEEP_MS, Sweep
 from penstock.runtime.syncing import SyncPool
 
 SCRATCH_BYTES: Final = 1024 * 1024
 SCRATCH_LEAST: Final = 128 * 1024
-SWEEP_MS: Final = 1000
-SWEPT_AT_ONCE: Final = 256
-CLOSING_COSTS: Final = 32  # as much as looking at so many
 WAIT_MS_MAX: Final = 60_000  # whatever is to be done sooner ends the wait
 GATHERED_MAX: Final = 256  # with so many events nobody looks whether there are more before the step
 IN: Final = select.POLLIN
@@ -66,8 +64,7 @@ class Loop:
         self._pending: list[Event] = []
         self._syncs: list[Sync] = []
         self._next_number = 0
-        self._sweep_at_ms = 0
-        self._unswept: list[Channel] = []
+        self._sweep = Sweep(config, self._close_late)
         self._closings = Closings()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._used = 0  # of the scratch, by frames that wait for the step
@@ -145,9 +142,12 @@ class Loop:
     def _next_wake_ms(self, now_ms: int) -> int:
         deadline = self._node.next_deadline_ms
         if self._channels or self._https or self._closings.is_holding:
-            if self._sweep_at_ms <= now_ms:
-                self._sweep(now_ms)
-            deadline = min(deadline, self._sweep_at_ms)
+            if self._sweep.due_ms <= now_ms:
+                if self._sweep.is_beginning:
+                    self._https.sweep(now_ms)
+                    self._closings.settle(now_ms)
+                self._sweep.run(self._channels.values(), now_ms)
+            deadline = min(deadline, self._sweep.due_ms)
         return deadline
 
     def _take_in(self, ready: list[tuple[int, int]], events: list[Event], now_ms: int) -> None:
@@ -220,11 +220,10 @@ class Loop:
             channel.has_asked = True
             channel.frame_max = self._config.frame_bytes_max
             return
-        fd = channel.sock.fileno()
-        self._strangers.poller.unregister(fd)
+        self._strangers.let_go(channel)
         channel.is_stranger = False
         self._known += 1
-        self._poller.register(fd, _wanted(channel))
+        self._poller.register(channel.sock.fileno(), _wanted(channel))
 
     def _poller_of(self, channel: Channel) -> select.epoll:
         return self._strangers.poller if channel.is_stranger else self._poller
@@ -237,7 +236,7 @@ class Loop:
 
     def _accept_client(self, sock: socket.socket, peer: str) -> None:
         now_ms = self._clock.now_ms()
-        if len(self._channels) >= self._config.connections_max:
+        if len(self._channels) >= self._config.connections_max and not self._make_room(now_ms):
             sock.close()
             self._strangers.gone += 1
             self._node.counters.closed_for("limit")
@@ -248,8 +247,14 @@ class Loop:
         channel = Channel(self._next_number, sock, peer, self._config.frame_bytes_max_first, now_ms)
         self._channels[sock.fileno()] = channel
         self._by_number[channel.number] = channel
-        self._strangers.poller.register(sock.fileno(), IN)
+        self._strangers.take(channel, now_ms)
         self._pending.append(Connected(channel.number, peer))
+
+    def _make_room(self, now_ms: int) -> bool:
+        """Whether a stranger who had time to say something has given its place to a newcomer."""
+        silent = self._strangers.longest(now_ms)
+        reason = "others came, and it had said nothing sensible (connections_max)"
+        return silent is not None and self._close_late(silent, reason, now_ms, "limit")
 
     def _on_other(self, fd: int, events: list[Event]) -> None:
         if fd == self._strangers.fd:
@@ -339,35 +344,27 @@ class Loop:
     def _drop(self, channel: Channel, events: list[Event]) -> None:
         if self._by_number.pop(channel.number, None) is None:
             return
+        fd = channel.sock.fileno()
         if channel.is_stranger:
             self._strangers.gone += 1
+            self._strangers.let_go(channel)
         else:
+            self._poller.unregister(fd)
             self._known -= 1
             if not self._known and self._strangers.is_resting:
                 self._strangers.end_rest()
-        fd = channel.sock.fileno()
         del self._channels[fd]
-        self._poller_of(channel).unregister(fd)
         channel.sock.close()
         events.append(Disconnected(channel.number))
 
-    def _sweep(self, now_ms: int) -> None:
-        """Look through some of the clients, and close who takes too long; the others follow in the next turns."""
-        if not self._unswept:
-            self._unswept = list(self._channels.values())
-            self._https.sweep(now_ms)
-            self._closings.settle(now_ms)
-        left = SWEPT_AT_ONCE
-        while self._unswept and left > 0:
-            left -= 1
-            channel = self._unswept.pop()
-            reason = channel.why_late(self._config, now_ms)
-            if reason is not None and channel.number in self._by_number:
-                left -= CLOSING_COSTS
-                self._closings.tell("info", "connection closed", reason, now_ms, peer=channel.peer)
-                self._node.counters.closed_for("deadline")
-                self._drop(channel, self._pending)
-        self._sweep_at_ms = now_ms if self._unswept else now_ms + SWEEP_MS
+    def _close_late(self, channel: Channel, reason: str, now_ms: int, kind: str = "deadline") -> bool:
+        """False if it is gone already."""
+        if channel.number not in self._by_number:
+            return False
+        self._closings.tell("info", "connection closed", reason, now_ms, peer=channel.peer)
+        self._node.counters.closed_for(kind)
+        self._drop(channel, self._pending)
+        return True
 
     def _finish(self) -> None:
         """Accept nothing more, make everything durable, answer who waits for that, and close."""

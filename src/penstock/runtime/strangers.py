@@ -7,11 +7,14 @@ import select
 import socket
 from collections.abc import Callable
 
+from penstock.runtime.channel import Channel
+
 SERVED_AT_ONCE = 2  # clients that are known wait for so many: p99 1.1 to 1.4 ms, with four 1.6 to 1.9
 ACCEPTED_AT_ONCE = 2  # as dear as serving as many
 RESTS = 3  # times as long as the turn that they pay for
 REST_NS_MAX = 50_000_000  # pages for operators wait with them; and a turn may be long because the machine stood still
 NS_IN_MS = 1_000_000
+PATIENCE_MS = 1000  # every client speaks as soon as it is let in
 IN = select.POLLIN
 
 
@@ -31,6 +34,22 @@ class Strangers:
         outer.register(self.fd, IN)
         self._listeners: dict[int, tuple[socket.socket, Callable[[socket.socket, str], None]]] = {}
         self._spare: socket.socket | None = socket.socket()
+        self._waiting: dict[int, tuple[Channel, int]] = {}  # with when they came, the first one first
+
+    def take(self, channel: Channel, now_ms: int) -> None:
+        """A client was let in: a stranger, until `let_go`."""
+        self._waiting[channel.number] = channel, now_ms
+        self.poller.register(channel.sock.fileno(), IN)
+
+    def let_go(self, channel: Channel) -> None:
+        """It is known now, or goes."""
+        del self._waiting[channel.number]
+        self.poller.unregister(channel.sock.fileno())
+
+    def longest(self, now_ms: int) -> Channel | None:
+        """Who has been a stranger for the longest; None if all of them have only just come."""
+        channel, since_ms = next(iter(self._waiting.values()), (None, now_ms))
+        return channel if now_ms - since_ms >= PATIENCE_MS else None
 
     def listen(self, sock: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
         """Accept from this socket from now on; `take` gets each caller, with its address."""
