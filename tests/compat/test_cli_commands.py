@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -230,3 +231,12 @@ def test_nobody_at_the_address_is_said_at_once(penstock: Penstock) -> None:
     said = refused(penstock("topics", "list", "--broker", "127.0.0.1:1"))
     assert "no broker answers at 127.0.0.1:1 (connection refused): start one with 'penstock broker'" in said
     assert "there is no topic" in refused(penstock("consume", "no-such-topic"))
+
+
+def test_a_broker_that_says_nothing_is_waited_for_as_long_as_was_said() -> None:
+    """One that is frozen takes connections and answers none of them."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        address = f"127.0.0.1:{frozen.getsockname()[1]}"
+        asked = command("produce", "anything", "--value", "one", "--timeout", "1", "--broker", address)
+        done = subprocess.run(asked, capture_output=True, timeout=DEADLINE_S, check=False)
+    assert "the broker did not answer within 1 s" in refused(done)

@@ -105,6 +105,22 @@ def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -
     assert consumed(penstock, topic, "--until-end") == ["v8", "v9"]
 
 
+def test_a_reset_tells_apart_who_is_not_there(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """A group whose members have committed nothing is there; a name that nobody has is told before it is believed."""
+    fine(penstock("topics", "create", topic))
+    write(broker_address, topic, ["one"])
+    member = ConfluentMember(broker_address, topic, [topic])
+    try:
+        poll_until([member], lambda found: len(found) >= 1)
+        assert f"{topic} has members: stop them" in refused(penstock("groups", "reset", topic, "--to", "earliest"))
+    finally:
+        member.close()
+    mistyped = penstock("groups", "reset", f"{topic}-s", "--topic", topic, "--to", "earliest", "--dry-run")
+    fine(mistyped)
+    assert f"there was no group {topic}-s: it would begin with" in mistyped.stderr.decode()
+    assert f"there is no group {topic}-s" in refused(penstock("groups", "describe", f"{topic}-s"))
+
+
 def test_lag_is_never_a_phantom(penstock: Penstock, broker_address: str, topic: str) -> None:
     """What retention or a deletion took is not waited for."""
     fine(penstock("topics", "create", topic))
@@ -128,7 +144,9 @@ def test_a_group_is_deleted(penstock: Penstock, broker_address: str, topic: str)
     consumed(penstock, topic, "--until-end")
     refused(penstock("groups", "delete", topic, given=b"n\n"))
     assert "--yes goes on without asking" in refused(penstock("groups", "delete", topic))
-    fine(penstock("groups", "delete", topic, "--yes"))
+    both = penstock("groups", "delete", f"{topic}-s", topic, "--yes")
+    assert f"there is no group {topic}-s" in refused(both)
+    assert both.stdout.decode() == f"deleted {topic}\n"
     assert f"there is no group {topic}" in refused(penstock("groups", "describe", topic))
     assert f"there is no group {topic}" in refused(penstock("groups", "delete", topic, "--yes"))
     assert f"there is no group {topic}" in refused(penstock("groups", "reset", topic, "--to", "latest"))

@@ -88,12 +88,12 @@ def admin_module() -> Any:
     return importlib.import_module("confluent_kafka.admin")
 
 
-def answer(future: Future[Any], topic: str) -> Any:
+def answer(future: Future[Any], topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
     """What the broker answered about `topic`; RefusedError with its reason."""
     from confluent_kafka import KafkaError, KafkaException
 
     try:
-        return future.result(ANSWER_TIMEOUT_S)
+        return future.result(timeout_s)
     except KafkaException as error:
         fault = error.args[0]
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -107,7 +107,7 @@ def answer(future: Future[Any], topic: str) -> Any:
             ) from None
         raise RefusedError(f"{topic}: {reason(error)}", fault.name()) from None
     except TimeoutError:
-        raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
+        raise PenstockError(f"the broker did not answer within {timeout_s:g} s: try again") from None
 
 
 def reason(error: KafkaException | KafkaError) -> str:

@@ -8,8 +8,18 @@ import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
 from penstock.cli.names import GROUP, TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
-from penstock.cli.standing import describe_group, group_answer, group_fault, no_group, positions, short_ids, standings
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table, tell_deleted
+from penstock.cli.standing import (
+    NoGroupError,
+    describe_group,
+    group_answer,
+    group_fault,
+    has_members,
+    no_group,
+    positions,
+    short_ids,
+    standings,
+)
 from penstock.cli.starting import Range, parse_from, partitions_of, ranges
 from penstock.errors import PenstockError
 
@@ -106,9 +116,10 @@ def reset(group: str, where: str, topic: str | None, partition: int | None, dry_
         raise click.UsageError("--partition needs --topic")
     client = admin(broker)
     before = positions(client, group)
+    is_there = bool(before) or _is_there(client, group)
     topics = [topic] if topic is not None else sorted({name for name, _ in before})
     if not topics:
-        raise no_group(group)
+        raise PenstockError(f"{group} has no positions yet: name a topic with --topic") if is_there else no_group(group)
     after = _plan(broker, topics, partition, begin)
     if not dry_run:
         _move(client, group, after)
@@ -118,6 +129,20 @@ def reset(group: str, where: str, topic: str | None, partition: int | None, dry_
         for part in parts
     ]
     print_table(("TOPIC", "PARTITION", "FROM", "TO"), rows)
+    if not is_there:
+        would = "would begin" if dry_run else "begins"
+        click.echo(f"there was no group {group}: it {would} with these positions", err=True)
+
+
+def _is_there(client: Any, group: str) -> bool:
+    """Whether there is such a group; PenstockError if it has members, which would not hear of new positions."""
+    try:
+        found = describe_group(client, group)
+    except NoGroupError:
+        return False
+    if found.members:
+        raise has_members(group)
+    return True
 
 
 def _plan(broker: str, topics: list[str], partition: int | None, begin: Any) -> dict[str, list[Range]]:
@@ -152,6 +177,4 @@ def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
     client = admin(broker)
     if not yes:
         ask(f"Forget the positions of {', '.join(names)}?")
-    for name, future in client.delete_consumer_groups(list(names)).items():
-        group_answer(future, name)
-    click.echo(f"deleted {count(len(names), 'group')}")
+    tell_deleted(client.delete_consumer_groups(list(names)), group_answer)

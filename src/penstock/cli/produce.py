@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from penstock.cli.client import broker_option, reach, reason, setting_pairs
+from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach, reason, setting_pairs
 from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.target import Target, look_up
@@ -140,7 +140,7 @@ def command(
     if partition is not None:
         fixed["partition"] = partition
     settings = reach(broker)
-    target = look_up(settings, topic)
+    target = look_up(settings, topic, min(timeout, ANSWER_TIMEOUT_S))
     if partition is not None and target.partitions and partition not in target.partitions:
         raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(target.partitions) - 1}")
     settings |= {

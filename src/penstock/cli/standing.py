@@ -17,6 +17,10 @@ _HAS_MEMBERS = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
 _SHORT, _UUID_TAIL = 8, 28  # letters of an id that are shown at least; what may be left out of a UUID
 
 
+class NoGroupError(PenstockError):
+    """There is no group of that name."""
+
+
 class Standing(NamedTuple):
     """A partition as a group sees it; `committed` is None where it has no position."""
 
@@ -56,8 +60,8 @@ def group_fault(fault: KafkaError, group: str) -> PenstockError:
     if code == "GROUP_ID_NOT_FOUND":
         return no_group(group)
     if code in _HAS_MEMBERS:
-        told = f"{group} has members: stop them first, 'penstock groups describe {group}' names them"
-    elif code == FULL:
+        return has_members(group, code)
+    if code == FULL:
         told = f"{group}: the broker keeps no more groups (groups_max): 'penstock groups delete' makes room"
     else:
         told = f"{group}: {reason(fault)}"
@@ -86,8 +90,13 @@ def short_ids(ids: list[str]) -> dict[str, str]:
     return {one: one[: max(cut, _SHORT, len(one) - _UUID_TAIL)] for one in ids}
 
 
-def no_group(name: str) -> PenstockError:
-    return PenstockError(f"there is no group {name}: 'penstock groups list' shows what there is")
+def has_members(group: str, code: str = _HAS_MEMBERS[0]) -> PenstockError:
+    told = f"{group} has members: stop them first, 'penstock groups describe {group}' names them"
+    return RefusedError(told, code)
+
+
+def no_group(name: str) -> NoGroupError:
+    return NoGroupError(f"there is no group {name}: 'penstock groups list' shows what there is")
 
 
 def describe_group(client: AdminClient, name: str) -> Any:

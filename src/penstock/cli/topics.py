@@ -16,7 +16,7 @@ from penstock.cli.client import (
     setting_pairs,
 )
 from penstock.cli.names import TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table, tell_deleted
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 
@@ -124,6 +124,4 @@ def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
     client = admin(broker)
     if not yes:
         ask(f"Delete {', '.join(names)} and all records in there?")
-    for name, future in client.delete_topics(list(names), operation_timeout=ANSWER_TIMEOUT_S).items():
-        answer(future, name)
-        click.echo(f"deleted {name}")
+    tell_deleted(client.delete_topics(list(names), operation_timeout=ANSWER_TIMEOUT_S), answer)
