@@ -16,7 +16,7 @@ from penstock.wire.header import encode_request_header, encode_response_header
 from penstock.wire.message import decode, encode
 from penstock.wire.messages import fetch as cold_fetch
 from penstock.wire.messages import produce as cold_produce
-from penstock.wire.shape import learn_shape
+from penstock.wire.shape import Opening, learn_shape
 
 PRODUCE_VERSIONS = range(3, 14)
 FETCH_VERSIONS = range(4, 19)
@@ -280,12 +280,13 @@ def test_a_learned_shape_reads_and_answers_as_the_codecs_do(version: int, chance
         return
     assert acks in (-1, 1)
     correlation, data = chance.draw(int32), chance.draw(blobs)
-    matched = shape.match(frame(correlation, data))
-    assert matched is None or matched == (correlation, memoryview(data))
+    opening = Opening(version, len(shape.middle))
+    split = opening.split(frame(correlation, data))
+    assert split is None or split == (correlation, shape.middle, memoryview(data))
     bad = chance.draw(spoiled(bytes(first)))
-    if len(bad) >= 8 and (found := shape.match(memoryview(bytearray(bad)))) is not None:
+    if len(bad) >= 8 and (found := opening.split(memoryview(bytearray(bad)))) is not None and found[1] == shape.middle:
         call = hot_produce.decode_produce(memoryview(bytearray(bad)), start, version)
-        assert call == hot_produce.ProduceCall(None, acks, [(key, [(index, found[1])])])
+        assert call == hot_produce.ProduceCall(None, acks, [(key, [(index, found[2])])])
     ack = hot_produce.PartitionAck(index)
     ack.base_offset, ack.start_offset = chance.draw(int64), chance.draw(int64)
     want = hot_produce.encode_produce_response(version, correlation, [(key, [ack])])

@@ -8,7 +8,9 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_of
 
+from penstock.broker import produce
 from penstock.broker.events import Received, Sync
+from penstock.broker.produce import SHAPES_MAX
 from penstock.errors import ErrorCode
 from penstock.records.batch import LOG_APPEND_TIME, decode_header
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -73,6 +75,40 @@ def test_partitions_are_synced_side_by_side() -> None:
         assert number == 2 or stage.replies[1] == b""
     ((_, answer),) = stage.answers()
     assert [part.error_code for part in answer.responses[0].partition_responses] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12])
+def test_requests_by_turns_to_many_partitions_land_in_each(version: int) -> None:
+    """More of them than shapes are kept: each is answered for its own partition, with its own offsets."""
+    stage = Stage()
+    partitions = SHAPES_MAX + 6
+    stage.topic(partitions=partitions)
+    for turn in range(3):
+        for number in range(partitions):
+            part = PartitionProduceData(number, batch([b"%d" % number]))
+            stage.send(ProduceRequest(None, -1, 1000, [TopicProduceData("rain", partition_data=[part])]), version)
+            stage.end_syncs()
+            ((_, answer),) = stage.answers()
+            (ack,) = answer.responses[0].partition_responses
+            assert (ack.index, ack.error_code, ack.base_offset) == (number, 0, turn)
+
+
+def test_a_partition_written_before_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if another, or a request for both, came in between; a topic made meanwhile makes all look anew."""
+    stage = Stage()
+    stage.topic(partitions=2)
+    decoded = []
+    real = produce.decode_produce
+    monkeypatch.setattr(produce, "decode_produce", lambda *given: (decoded.append(given), real(*given))[1])
+    for numbers in ([0], [1], [0, 1], [1], [0], [1]):
+        parts = [PartitionProduceData(number, batch()) for number in numbers]
+        stage.send(ProduceRequest(None, -1, 1000, [TopicProduceData("rain", partition_data=parts)]), 12)
+        stage.end_syncs()
+    assert len(decoded) == 3
+    stage.answers()
+    stage.topic("snow")
+    stage.send(produce_request(batch()), 12)
+    assert len(decoded) == 4
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -9,7 +9,7 @@ from penstock.ports import Buffer
 
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
-    from penstock.broker.produce import Shape
+    from penstock.broker.produce import Shapes
 
 
 class Slot:
@@ -35,7 +35,7 @@ class Connection:
         "number",
         "peer",
         "replied_bytes",
-        "shape",
+        "shapes",
         "slots",
         "unsent_bytes",
     )
@@ -46,7 +46,7 @@ class Connection:
         self.slots: deque[Slot] = deque()
         self.backlog: deque[memoryview] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
-        self.shape: Shape | None = None
+        self.shapes: Shapes | None = None
         self.is_paused = False
         self.is_closed = False
         self.held_bytes = 0

@@ -139,7 +139,7 @@ class Node:
             connection.backlog.append(memoryview(bytearray(frame)))
             self._pause(connection)
             return
-        if connection.shape is None or not produce_shaped(self, connection, connection.shape, frame, now_ms):
+        if connection.shapes is None or not produce_shaped(self, connection, connection.shapes, frame, now_ms):
             self._handle(connection, frame, now_ms)
 
     def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""A producer's requests differ only in correlation id and batch: learn the rest once, then compare bytes."""
+"""A producer's requests differ only in partition, correlation id and batch: learn the rest once, then compare bytes."""
 
 from __future__ import annotations
 
@@ -13,31 +13,27 @@ _INT32 = Struct(">i")
 _TAIL_BYTES: Final = 3  # no tagged fields: of the partition, the topic, the request
 
 
-class ProduceShape:
-    """A produce request for one batch of one partition, as this client writes it."""
+class Opening:
+    """How one client's requests for one batch of one partition begin: a version, and so many bytes before the batch."""
 
-    __slots__ = ("_at", "_middle", "_pack", "_reply_middle", "_reply_size", "_reply_tail", "_unpack", "version")
+    __slots__ = ("_at", "_unpack", "size", "version")
 
-    def __init__(self, version: int, middle: bytes, key: bytes, index: int) -> None:
+    def __init__(self, version: int, size: int) -> None:
+        """`size`: of what stands between the correlation id and the length of the batch."""
         self.version = version
-        self._middle = middle
-        head = Struct(f"{_HEAD.format}{len(middle)}s")
+        self.size = size
+        head = Struct(f"{_HEAD.format}{size}s")
         self._at = head.size
         self._unpack = head.unpack_from
-        before, self._reply_tail = _reply_parts(version, key, index)
-        self._reply_middle = before
-        layout = Struct(f">ii{len(before)}sqqq{len(self._reply_tail)}s")
-        self._pack = layout.pack
-        self._reply_size = layout.size - 4
 
-    def match(self, frame: memoryview) -> tuple[int, memoryview] | None:
-        """Correlation id and batch of a request of this shape; None if it is another."""
+    def split(self, frame: memoryview) -> tuple[int, bytes, memoryview] | None:
+        """Correlation id, what stands before the batch, and the batch; None if the request is of another kind."""
         at, end = self._at, len(frame)
         if at + 8 > end:
             return None
         head: tuple[int, int, int, bytes] = self._unpack(frame)
         key, version, correlation_id, middle = head
-        if key != 0 or version != self.version or middle != self._middle:
+        if key != 0 or version != self.version:
             return None
         if version >= FLEXIBLE:
             end -= _TAIL_BYTES
@@ -57,7 +53,22 @@ class ProduceShape:
         else:
             (size,) = _INT32.unpack_from(frame, at)
             at += 4
-        return (correlation_id, frame[at:end]) if size == end - at else None
+        return (correlation_id, middle, frame[at:end]) if size == end - at else None
+
+
+class ProduceShape:
+    """A produce request for one batch of one partition, as this client writes it: known by its `middle`."""
+
+    __slots__ = ("_pack", "_reply_middle", "_reply_size", "_reply_tail", "middle", "version")
+
+    def __init__(self, version: int, middle: bytes, key: bytes, index: int) -> None:
+        self.version = version
+        self.middle = middle
+        before, self._reply_tail = _reply_parts(version, key, index)
+        self._reply_middle = before
+        layout = Struct(f">ii{len(before)}sqqq{len(self._reply_tail)}s")
+        self._pack = layout.pack
+        self._reply_size = layout.size - 4
 
     def encode_ack(self, correlation_id: int, base_offset: int, start_offset: int) -> bytes:
         """The response frame for a batch that was stored."""
@@ -76,8 +87,8 @@ def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceSh
     tail = _TAIL_BYTES if version >= FLEXIBLE else 0
     size_bytes = len(encode_uvarint(len(batch) + 1)) if version >= FLEXIBLE else 4
     middle = frame[_HEAD.size : len(frame) - tail - len(batch) - size_bytes].tobytes()
-    shape = ProduceShape(version, middle, key, index)
-    return shape if shape.match(frame) is not None else None
+    found = Opening(version, len(middle)).split(frame)
+    return ProduceShape(version, middle, key, index) if found is not None and found[1] == middle else None
 
 
 def _reply_parts(version: int, key: bytes, index: int) -> tuple[bytes, bytes]:
