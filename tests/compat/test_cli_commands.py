@@ -233,7 +233,7 @@ def test_nobody_at_the_address_is_said_at_once(penstock: Penstock) -> None:
     assert "there is no topic" in refused(penstock("consume", "no-such-topic"))
 
 
-def test_a_broker_that_says_nothing_is_waited_for_as_long_as_was_said() -> None:
+def test_a_broker_that_says_nothing_is_waited_for_no_longer_than_was_said() -> None:
     """One that is frozen takes connections and answers none of them."""
     with socket.create_server(("127.0.0.1", 0)) as frozen:
         address = f"127.0.0.1:{frozen.getsockname()[1]}"

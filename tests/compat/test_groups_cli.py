@@ -106,7 +106,7 @@ def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -
 
 
 def test_a_reset_tells_apart_who_is_not_there(penstock: Penstock, broker_address: str, topic: str) -> None:
-    """A group whose members have committed nothing is there; a name that nobody has is told before it is believed."""
+    """A group whose members have committed nothing is there; a reset that begins a new group says so."""
     fine(penstock("topics", "create", topic))
     write(broker_address, topic, ["one"])
     member = ConfluentMember(broker_address, topic, [topic])
@@ -119,6 +119,10 @@ def test_a_reset_tells_apart_who_is_not_there(penstock: Penstock, broker_address
     fine(mistyped)
     assert f"there was no group {topic}-s: it would begin with" in mistyped.stderr.decode()
     assert f"there is no group {topic}-s" in refused(penstock("groups", "describe", f"{topic}-s"))
+    meant = penstock("groups", "reset", f"{topic}-new", "--topic", topic, "--to", "earliest")
+    fine(meant)
+    assert f"there was no group {topic}-new: it begins with" in meant.stderr.decode()
+    assert lags(penstock, f"{topic}-new") == [1]
 
 
 def test_lag_is_never_a_phantom(penstock: Penstock, broker_address: str, topic: str) -> None:

@@ -10,9 +10,12 @@ from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_o
 
 from penstock.broker import produce
 from penstock.broker.events import Received, Sync
-from penstock.broker.produce import SHAPES_MAX
+from penstock.broker.shaped_produce import SHAPES_MAX
 from penstock.errors import ErrorCode
 from penstock.records.batch import LOG_APPEND_TIME, decode_header
+from penstock.wire.apis import ApiKey
+from penstock.wire.header import encode_request_header
+from penstock.wire.message import encode
 from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 
@@ -77,38 +80,87 @@ def test_partitions_are_synced_side_by_side() -> None:
     assert [part.error_code for part in answer.responses[0].partition_responses] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("version", [3, 8, 9, 12])
-def test_requests_by_turns_to_many_partitions_land_in_each(version: int) -> None:
-    """More of them than shapes are kept: each is answered for its own partition, with its own offsets."""
+def produce_to(stage: Stage, place: tuple[str, int], value: bytes, version: int) -> tuple[int, int, int]:
+    """Write one record there; index, error and offset that are answered."""
+    name, number = place
+    topic = TopicProduceData(name, partition_data=[PartitionProduceData(number, batch([value]))])
+    if version >= 13:
+        topic.topic_id = stage.node.catalog.topics[name].topic_id
+    stage.send(ProduceRequest(None, -1, 1000, [topic]), version)
+    stage.end_syncs()
+    ((_, answer),) = stage.answers()
+    (ack,) = answer.responses[0].partition_responses
+    return ack.index, ack.error_code, ack.base_offset
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 12, 13])
+@pytest.mark.parametrize("partitions", [3, SHAPES_MAX // 2, SHAPES_MAX])
+def test_requests_by_turns_land_where_they_were_sent(version: int, partitions: int) -> None:
+    """In topics whose names differ in length, in few partitions or in more than are remembered."""
     stage = Stage()
-    partitions = SHAPES_MAX + 6
-    stage.topic(partitions=partitions)
+    for name in ("rain", "hail"):
+        stage.topic(name, partitions=partitions)
+    stage.topic("showers", partitions=partitions)
+    places = [(name, number) for number in range(partitions) for name in ("rain", "showers", "hail")]
     for turn in range(3):
-        for number in range(partitions):
-            part = PartitionProduceData(number, batch([b"%d" % number]))
-            stage.send(ProduceRequest(None, -1, 1000, [TopicProduceData("rain", partition_data=[part])]), version)
-            stage.end_syncs()
-            ((_, answer),) = stage.answers()
-            (ack,) = answer.responses[0].partition_responses
-            assert (ack.index, ack.error_code, ack.base_offset) == (number, 0, turn)
+        for place in places:
+            assert produce_to(stage, place, f"{place} {turn}".encode(), version) == (place[1], 0, turn)
+    for name, number in places:
+        stored = records_of(stage.ask(fetch_request(0, name, number), 12))
+        assert [stored.count(f"{(name, number)} {turn}".encode()) for turn in range(3)] == [1, 1, 1]
+        assert stored.count(b"('") == 3
 
 
-def test_a_partition_written_before_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if another, or a request for both, came in between; a topic made meanwhile makes all look anew."""
+def test_a_place_written_before_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if others, or a request for several, came in between; a topic made meanwhile makes all look anew."""
     stage = Stage()
     stage.topic(partitions=2)
+    stage.topic("showers")
     decoded = []
     real = produce.decode_produce
     monkeypatch.setattr(produce, "decode_produce", lambda *given: (decoded.append(given), real(*given))[1])
-    for numbers in ([0], [1], [0, 1], [1], [0], [1]):
-        parts = [PartitionProduceData(number, batch()) for number in numbers]
-        stage.send(ProduceRequest(None, -1, 1000, [TopicProduceData("rain", partition_data=parts)]), 12)
-        stage.end_syncs()
-    assert len(decoded) == 3
-    stage.answers()
-    stage.topic("snow")
-    stage.send(produce_request(batch()), 12)
+    first, second, other = ("rain", 0), ("rain", 1), ("showers", 0)
+    for place in (first, second, other):
+        produce_to(stage, place, b"first", 12)
+    both = [PartitionProduceData(number, batch()) for number in range(2)]
+    stage.ask(ProduceRequest(None, -1, 1000, [TopicProduceData("rain", partition_data=both)]), 12)
     assert len(decoded) == 4
+    offsets = [produce_to(stage, place, b"again", 12)[2] for place in (second, other, first, second)]
+    assert offsets == [2, 1, 2, 3]
+    assert len(decoded) == 4
+    stage.topic("snow")
+    produce_to(stage, first, b"anew", 12)
+    assert len(decoded) == 5
+
+
+@pytest.mark.parametrize("partitions", [SHAPES_MAX, SHAPES_MAX + 6])
+def test_a_client_with_many_partitions_is_decoded_for_the_rest_only(
+    monkeypatch: pytest.MonkeyPatch, partitions: int
+) -> None:
+    stage = Stage()
+    stage.topic(partitions=partitions)
+    for number in range(partitions):
+        produce_to(stage, ("rain", number), b"first", 12)
+    decoded = []
+    real = produce.decode_produce
+    monkeypatch.setattr(produce, "decode_produce", lambda *given: (decoded.append(given), real(*given))[1])
+    for number in range(partitions):
+        produce_to(stage, ("rain", number), b"again", 12)
+    assert len(decoded) == partitions - SHAPES_MAX
+
+
+def test_long_names_are_not_remembered() -> None:
+    """A client names itself as it likes: what is kept of its requests is small."""
+    stage = Stage()
+    stage.topic()
+    body = encode(produce_request(batch()), 12)
+    for client, is_kept in (("me", True), ("x" * 1000, False)):
+        number = len(stage.node.connections) + 1
+        stage.connect(number)
+        stage.send_raw(encode_request_header(ApiKey.PRODUCE, 12, 1, client) + body, number)
+        stage.end_syncs()
+        assert stage.replies[number]
+        assert (stage.node.connections[number].shapes is not None) == is_kept
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import select
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,3 +143,22 @@ def test_a_loop_that_looks_late_does_not_take_the_disk_for_slow() -> None:
     for _ in range(200):
         pace.took_at_most(100_000)
     assert pace.is_quick
+
+
+def test_a_failed_sync_is_told_as_failed(wake_fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Linux writes it: the error, below zero, in the third number of its event; a signal in between is no error."""
+    kernel = KernelSyncs(4, wake_fd)
+    calls = []
+
+    def getevents(*_: object) -> int:
+        calls.append(_)
+        if len(calls) == 1:
+            ctypes.set_errno(errno.EINTR)
+            return -1
+        struct.pack_into("<QQqq", kernel._events.view, 0, 7, 0, -errno.EIO, 0)
+        struct.pack_into("<QQqq", kernel._events.view, 32, 8, 0, 0, 0)
+        return 2
+
+    monkeypatch.setattr(kernel, "_io_getevents", getevents)
+    assert kernel.ended(at_least=2) == [(7, errno.EIO), (8, 0)]
+    assert len(calls) == 2

@@ -66,6 +66,10 @@ class House:
         """A connection that waits to be let in."""
         return self._callers.enter_context(socket.create_connection(self._listener.getsockname(), DEADLINE_S))
 
+    def let_in(self) -> None:
+        """Those who wait at the door, before anybody else is heard."""
+        self.loop._strangers.accept(self._listener.fileno())
+
     def known_client(self) -> socket.socket:
         """One that has been answered twice."""
         client = self.call()
@@ -310,6 +314,23 @@ def test_silent_strangers_give_way_to_newcomers(full_house: House) -> None:
     known.sendall(ASK_VERSIONS)
     full_house.loop.turn()
     assert answer(known)
+
+
+def test_who_has_said_something_keeps_its_place(full_house: House) -> None:
+    """One that was answered once, and one whose request nobody has read yet: not the silent ones' fate."""
+    answered = newcomer(full_house)
+    turns_until_all_are_readable(full_house, [answered])
+    answer(answered)
+    unheard, *silent = full_house.crowd()
+    full_house.clock.at_ms += 1000
+    unheard.sendall(ASK_VERSIONS)
+    newcomers = [newcomer(full_house) for _ in range(2)]
+    full_house.let_in()
+    turns_until_all_are_readable(full_house, [unheard, *newcomers])
+    for heard in (unheard, *newcomers):
+        assert answer(heard)[:4] == struct.pack(">i", 7)
+    assert not is_readable(answered)
+    assert [is_readable(one) for one in silent] == [True] * 2 + [False] * (CROWD - 3)
 
 
 def test_who_has_only_just_come_gives_way_to_nobody(full_house: House) -> None:

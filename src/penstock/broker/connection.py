@@ -9,7 +9,7 @@ from penstock.ports import Buffer
 
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
-    from penstock.broker.produce import Shapes
+    from penstock.broker.shaped_produce import Shapes
 
 
 class Slot:

@@ -32,8 +32,8 @@ from penstock.broker.groups.journal import open_group_journal
 from penstock.broker.loads import Loads
 from penstock.broker.metalog import Finish, Plan, open_metalog
 from penstock.broker.partition import Partition
-from penstock.broker.produce import produce_shaped
 from penstock.broker.room import REPLY_BYTES_UNHELD, Room
+from penstock.broker.shaped_produce import produce_shaped
 from penstock.broker.store import Store
 from penstock.broker.syncs import Syncs
 from penstock.broker.timers import Timers

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from crc32c import crc32c
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.broker.catalog import Topic
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.partition import Partition
+from penstock.broker.shaped_produce import DISK_REFUSED, Shape, Shapes
 from penstock.broker.transactions.entry import Entry
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.producers import Fault, Sent
 from penstock.log.transactional import append_transactional, end_stale, is_undecided
 from penstock.records.batch import (
-    CODECS,
-    CRC_FROM,
     HEADER_SIZE,
-    LENGTH_OVERHEAD,
-    MAGIC,
     BatchHeader,
     assign_append_time,
     decode_header,
     refusal,
-    unpack_facts,
 )
-from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader
 from penstock.wire.produce import (
     BY_TOPIC_ID,
@@ -34,18 +27,13 @@ from penstock.wire.produce import (
     decode_produce,
     encode_produce_response,
 )
-from penstock.wire.shape import Opening, ProduceShape, learn_shape
+from penstock.wire.shape import learn_shape
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
 
-SHAPES_MAX: Final = 64  # partitions that one client writes to by turns without being decoded again; 0.5 KB each
 _NONE = ErrorCode.NONE
 _ACKS = (-1, 0, 1)
-_DISK_REFUSED = "the disk did not take it"
-_crc32c: Final = crc32c
-_CODEC_COUNT: Final = len(CODECS)
-_PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
 class PendingProduce:
@@ -93,135 +81,9 @@ class _OneOfMany(NamedTuple):
 
     def done(self, code: ErrorCode) -> None:
         if code is not _NONE:
-            refuse(self.ack, code, _DISK_REFUSED)
+            self.ack.refuse(code, DISK_REFUSED)
             self.request.node.counters.refused(code)
         self.request.one_done()
-
-
-class Shape:
-    """What a connection's produce requests for one partition look like, and where they go."""
-
-    __slots__ = (
-        "after_max_ms",
-        "before_max_ms",
-        "bytes_max",
-        "is_stamped_here",
-        "key",
-        "number",
-        "partition",
-        "wire",
-    )
-
-    def __init__(self, wire: ProduceShape, key: bytes, topic: Topic, partition: Partition, number: int) -> None:
-        config = topic.config
-        self.wire = wire
-        self.key = key
-        self.partition = partition
-        self.number = number
-        self.bytes_max = config.max_message_bytes
-        self.after_max_ms = config.timestamp_after_max_ms
-        self.before_max_ms = config.timestamp_before_max_ms
-        self.is_stamped_here = config.log_append_time
-
-
-class Shapes:
-    """The shapes that a connection has shown, by what stands before the batch; true while the catalog is the same."""
-
-    __slots__ = ("catalog_version", "known", "opening")
-
-    def __init__(self, opening: Opening, catalog_version: int) -> None:
-        self.opening = opening
-        self.catalog_version = catalog_version
-        self.known: dict[bytes, Shape] = {}
-
-    def has_room(self, wire: ProduceShape, catalog_version: int) -> bool:
-        """Whether this one can be kept beside the others; else all begins anew."""
-        opening = self.opening
-        is_alike = opening.version == wire.version and opening.size == len(wire.middle)
-        return is_alike and self.catalog_version == catalog_version and len(self.known) < SHAPES_MAX
-
-
-class ShapedProduce(Slot):
-    """A request of a known shape that waits for its batch to become durable."""
-
-    __slots__ = ("base_offset", "correlation_id", "node", "shape")
-
-    def __init__(
-        self, node: Node, connection: Connection, request_bytes: int, shape: Shape, correlation_id: int
-    ) -> None:
-        self.node = node
-        self.connection = connection
-        self.held_bytes = request_bytes
-        self.reply = None
-        self.shape = shape
-        self.correlation_id = correlation_id
-        self.base_offset = -1
-
-    def done(self, code: ErrorCode) -> None:
-        shape = self.shape
-        if code is _NONE:
-            reply = shape.wire.encode_ack(self.correlation_id, self.base_offset, shape.partition.log.start_offset)
-        else:
-            ack = PartitionAck(shape.number)
-            refuse(ack, code, _DISK_REFUSED)
-            self.node.counters.refused(code)
-            reply = encode_produce_response(shape.wire.version, self.correlation_id, [(shape.key, [ack])])
-        self.node.answer(self, reply)
-
-
-def produce_shaped(node: Node, connection: Connection, shapes: Shapes, frame: memoryview, now_ms: int) -> bool:
-    """The fast way for a request like one before; False, and nothing done, if anything is unusual about it."""
-    found = shapes.opening.split(frame)
-    if found is None or shapes.catalog_version != node.catalog.version:
-        return False
-    correlation_id, middle, batch = found
-    shape = shapes.known.get(middle)
-    if shape is None:
-        return False
-    size = len(batch)
-    partition = shape.partition
-    log = partition.log
-    if size < HEADER_SIZE or size > shape.bytes_max or log.stopped is not None or shape.is_stamped_here:
-        return False
-    # Named with its types: compiled, the numbers of a tuple of unknown length stay objects.
-    facts: tuple[int, int, int, int, int, int, int, int, int, int, int] = unpack_facts(batch)
-    length, magic, crc, attributes, last_delta, base_stamp, stamp, pid, epoch, sequence, count = facts
-    if (
-        length != size - LENGTH_OVERHEAD
-        or magic != MAGIC
-        or not 0 <= attributes < _CODEC_COUNT
-        or count <= 0
-        or last_delta != count - 1
-        or stamp < base_stamp
-        or stamp - now_ms > shape.after_max_ms
-        or now_ms - base_stamp > shape.before_max_ms
-        or _crc32c(batch[CRC_FROM:]) != crc
-    ):
-        return False
-    producers = log.producers
-    if pid >= 0 and (epoch < 0 or sequence < 0 or producers.check(pid, epoch, sequence, count) is not None):
-        return False
-    slot = ShapedProduce(node, connection, len(frame), shape, correlation_id)
-    node.enter(slot)
-    node.counters.requests[_PRODUCE] += 1
-    try:
-        slot.base_offset = base = log.append(batch, last_delta, stamp, now_ms)
-    except StorageError:
-        producers.miss(pid, epoch, sequence)
-        partition.fail_staged()
-        slot.done(ErrorCode.KAFKA_STORAGE_ERROR)
-        return True
-    if pid >= 0:
-        producers.admit(pid, epoch, sequence, count, base, now_ms)
-    partition.when_durable(slot)
-    node.dirty[partition] = None
-    return True
-
-
-def refuse(ack: PartitionAck, code: ErrorCode, why: str) -> None:
-    ack.error_code = code
-    ack.error_message = why
-    ack.base_offset = ack.append_time_ms = ack.start_offset = -1
 
 
 def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int) -> None:
@@ -240,10 +102,10 @@ def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryv
             ack = PartitionAck(index)
             acks.append(ack)
             if call.acks not in _ACKS:
-                refuse(ack, ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {call.acks}")
+                ack.refuse(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is -1, 0 or 1, not {call.acks}")
             elif topic is None:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                refuse(ack, unknown, "this broker has no such topic")
+                ack.refuse(unknown, "this broker has no such topic")
             else:
                 _append(node, pending, topic, ack, batch, entry, now_ms)
             if ack.error_code:
@@ -267,9 +129,9 @@ def _learn(
     if topic is None or not isinstance(partition, Partition):
         return
     shapes, version = connection.shapes, node.catalog.version
-    if shapes is None or not shapes.has_room(wire, version):
-        connection.shapes = shapes = Shapes(Opening(wire.version, len(wire.middle)), version)
-    shapes.known[wire.middle] = Shape(wire, key, topic, partition, index)
+    if shapes is None or shapes.catalog_version != version:
+        connection.shapes = shapes = Shapes(version)
+    shapes.add(Shape(wire, key, topic, partition, index))
 
 
 def _append(
@@ -283,12 +145,12 @@ def _append(
 ) -> None:
     partition = node.partition(topic, ack.index, now_ms)
     if isinstance(partition, ErrorCode):
-        return refuse(ack, partition, "this partition is not available")
+        return ack.refuse(partition, "this partition is not available")
     log = partition.log
     if log.stopped is not None:
-        return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, log.stopped)
+        return ack.refuse(ErrorCode.KAFKA_STORAGE_ERROR, log.stopped)
     if batch is None or len(batch) < HEADER_SIZE:
-        return refuse(ack, ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
+        return ack.refuse(ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
     header = decode_header(batch)
     wrong = _batch_refusal(topic, batch, header, entry, now_ms)
     if wrong is None and header.is_transactional and entry is not None:
@@ -299,7 +161,7 @@ def _append(
                 "what ended the transaction before is damaged",
             )
     if wrong is not None:
-        return refuse(ack, *wrong)
+        return ack.refuse(*wrong)
     if header.producer_id >= 0:
         known = log.producers.check(*header[9:13], header.is_transactional)
         if known is not None:
@@ -320,7 +182,7 @@ def _append(
     except StorageError as error:
         log.producers.miss(header.producer_id, header.producer_epoch, header.base_sequence)
         partition.fail_staged()
-        return refuse(ack, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        return ack.refuse(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
     if header.is_transactional and entry is not None:
         entry.enter((topic.topic_id, ack.index), ack)
     elif header.producer_id >= 0:
@@ -359,11 +221,11 @@ def _answer_known(
 ) -> None:
     """A repeat is answered like the first time, and like it only once it is durable."""
     if known is Fault.FENCED:
-        return refuse(ack, ErrorCode.INVALID_PRODUCER_EPOCH, known.value)
+        return ack.refuse(ErrorCode.INVALID_PRODUCER_EPOCH, known.value)
     if known is Fault.IN_TRANSACTION:
-        return refuse(ack, ErrorCode.INVALID_TXN_STATE, known.value)
+        return ack.refuse(ErrorCode.INVALID_TXN_STATE, known.value)
     if isinstance(known, Fault):
-        return refuse(ack, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, known.value)
+        return ack.refuse(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, known.value)
     ack.base_offset = known.base_offset
     ack.start_offset = partition.log.start_offset
     node.counters.repeats += 1

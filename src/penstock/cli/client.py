@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,22 @@ broker_option = click.option(
     help="A broker, ours or Apache Kafka's; several with commas. Default: that of penstock.toml here, or "
     f"{BrokerConfig().listen}.",
 )
+
+
+class Patience:
+    """How long a command waits for its broker, from now on, whatever it asks."""
+
+    def __init__(self, within_s: float = ANSWER_TIMEOUT_S) -> None:
+        self._within_s = within_s
+        self._deadline_s = time.monotonic() + within_s
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self._deadline_s - time.monotonic())
+
+    def lost(self) -> PenstockError:
+        """The error for a broker that takes connections and says nothing."""
+        return PenstockError(f"the broker did not answer within {self._within_s:g} s: try again")
 
 
 class NoTopicError(PenstockError):
@@ -88,12 +106,13 @@ def admin_module() -> Any:
     return importlib.import_module("confluent_kafka.admin")
 
 
-def answer(future: Future[Any], topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
+def answer(future: Future[Any], topic: str, patience: Patience | None = None) -> Any:
     """What the broker answered about `topic`; RefusedError with its reason."""
     from confluent_kafka import KafkaError, KafkaException
 
+    patience = patience or Patience()
     try:
-        return future.result(timeout_s)
+        return future.result(patience.left_s)
     except KafkaException as error:
         fault = error.args[0]
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -107,7 +126,22 @@ def answer(future: Future[Any], topic: str, timeout_s: float = ANSWER_TIMEOUT_S)
             ) from None
         raise RefusedError(f"{topic}: {reason(error)}", fault.name()) from None
     except TimeoutError:
-        raise PenstockError(f"the broker did not answer within {timeout_s:g} s: try again") from None
+        raise patience.lost() from None
+
+
+def tell_deleted(answers: Mapping[str, Future[Any]], wait: Callable[[Future[Any], str, Patience], object]) -> None:
+    """Name each that is deleted, as it is told; then fail for all that are not."""
+    patience = Patience()
+    faults: dict[str, PenstockError] = {}
+    for name, future in answers.items():
+        try:
+            wait(future, name, patience)
+        except PenstockError as fault:
+            faults.setdefault(str(fault), fault)
+        else:
+            click.echo(f"deleted {name}")
+    if faults:
+        raise next(iter(faults.values())) if len(faults) == 1 else PenstockError("; ".join(faults))
 
 
 def reason(error: KafkaException | KafkaError) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach
+from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach, tell_deleted
 from penstock.cli.names import GROUP, TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table, tell_deleted
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
 from penstock.cli.standing import (
     NoGroupError,
     describe_group,

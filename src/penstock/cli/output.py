@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -78,17 +77,3 @@ def ask(question: str) -> None:
 def count(number: int, noun: str) -> str:
     """'1 record', '2 records'."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def tell_deleted(answers: Mapping[str, Future[Any]], wait: Callable[[Future[Any], str], object]) -> None:
-    """Name each that is deleted; then fail for all that are not."""
-    faults = []
-    for name, future in answers.items():
-        try:
-            wait(future, name)
-        except PenstockError as fault:
-            faults.append(fault)
-        else:
-            click.echo(f"deleted {name}")
-    if faults:
-        raise faults[0] if len(faults) == 1 else PenstockError("; ".join(map(str, faults)))

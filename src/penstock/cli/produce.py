@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach, reason, setting_pairs
+from penstock.cli.client import ANSWER_TIMEOUT_S, Patience, broker_option, reach, reason, setting_pairs
 from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.target import Target, look_up
@@ -121,7 +121,7 @@ class Tally:
     help="all: each record once and in order; 1 and 0 give that up.",
 )
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=30.0, metavar="SECONDS", show_default=True,
-              help="Give a record up after this long.")  # fmt: skip
+              help="Give a record up after this long, and a broker that says nothing at all.")  # fmt: skip
 @json_option
 @broker_option
 def command(
@@ -140,7 +140,7 @@ def command(
     if partition is not None:
         fixed["partition"] = partition
     settings = reach(broker)
-    target = look_up(settings, topic, min(timeout, ANSWER_TIMEOUT_S))
+    target = look_up(settings, topic, Patience(min(timeout, ANSWER_TIMEOUT_S)))
     if partition is not None and target.partitions and partition not in target.partitions:
         raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(target.partitions) - 1}")
     settings |= {
@@ -174,7 +174,7 @@ def command(
 def _partitions_now(broker: str, topic: str) -> int:
     """0 if the broker has gone meanwhile: what became of the records is told all the same."""
     try:
-        return len(look_up(reach(broker), topic).partitions)
+        return len(look_up(reach(broker), topic, Patience()).partitions)
     except PenstockError:
         return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, RefusedError, admin_module, reason
+from penstock.cli.client import ANSWER_TIMEOUT_S, Patience, RefusedError, admin_module, reason
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -42,16 +42,17 @@ class Standing(NamedTuple):
         return self.end - self.start if self.committed is None else 0
 
 
-def group_answer(future: Future[Any], group: str) -> Any:
+def group_answer(future: Future[Any], group: str, patience: Patience | None = None) -> Any:
     """What the broker answered about `group`; an error in our words."""
     from confluent_kafka import KafkaException
 
+    patience = patience or Patience()
     try:
-        return future.result(ANSWER_TIMEOUT_S)
+        return future.result(patience.left_s)
     except KafkaException as error:
         raise group_fault(error.args[0], group) from None
     except TimeoutError:
-        raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again") from None
+        raise patience.lost() from None
 
 
 def group_fault(fault: KafkaError, group: str) -> PenstockError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, NoTopicError, admin_module, answer
+from penstock.cli.client import NoTopicError, Patience, admin_module, answer
 from penstock.topic_config import TOPIC_SETTINGS
 
 _SIZE = "max.message.bytes"
@@ -18,17 +18,17 @@ class Target(NamedTuple):
     batch_bytes_max: int
 
 
-def look_up(settings: dict[str, Any], topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Target:
-    """What the broker says of `topic`, without creating it; each answer is waited for so long."""
+def look_up(settings: dict[str, Any], topic: str, patience: Patience) -> Target:
+    """What the broker says of `topic`, without creating it."""
     from confluent_kafka import TopicCollection
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient(settings)
     try:
-        found = answer(client.describe_topics(TopicCollection([topic]))[topic], topic, timeout_s)
+        found = answer(client.describe_topics(TopicCollection([topic]))[topic], topic, patience)
     except NoTopicError:
         return Target(topic, [], int(TOPIC_SETTINGS[_SIZE].default))
     kinds = admin_module()
     resource = kinds.ConfigResource(kinds.ResourceType.TOPIC, topic)
-    entries = answer(client.describe_configs([resource])[resource], topic, timeout_s)
+    entries = answer(client.describe_configs([resource])[resource], topic, patience)
     return Target(topic, sorted(partition.id for partition in found.partitions), int(entries[_SIZE].value))

@@ -14,9 +14,10 @@ from penstock.cli.client import (
     answer,
     broker_option,
     setting_pairs,
+    tell_deleted,
 )
 from penstock.cli.names import TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table, tell_deleted
+from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 

@@ -24,6 +24,7 @@ MODULES = (
     "penstock.broker.partition",
     "penstock.broker.produce",
     "penstock.broker.room",
+    "penstock.broker.shaped_produce",
     "penstock.broker.syncs",
     "penstock.broker.timers",
     "penstock.log.index",

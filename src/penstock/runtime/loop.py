@@ -202,9 +202,7 @@ class Loop:
             self._drop(channel, events)
             return
         except PeerError as error:
-            self._closings.tell("warning", "connection closed", str(error), now_ms, peer=channel.peer)
-            self._node.counters.closed_for("frame")
-            self._drop(channel, events)
+            self._send_away(channel, "warning", "frame", str(error), events)
             return
         self._used += used
         number = channel.number
@@ -218,6 +216,7 @@ class Loop:
         """Whose first request was no reason to close is no stranger from the second on."""
         if not channel.has_asked:
             channel.has_asked = True
+            self._strangers.heard(channel)
             channel.frame_max = self._config.frame_bytes_max
             return
         self._strangers.let_go(channel)
@@ -252,9 +251,11 @@ class Loop:
 
     def _make_room(self, now_ms: int) -> bool:
         """Whether a stranger who had time to say something has given its place to a newcomer."""
-        silent = self._strangers.longest(now_ms)
-        reason = "others came, and it had said nothing sensible (connections_max)"
-        return silent is not None and self._close_late(silent, reason, now_ms, "limit")
+        silent = self._strangers.most_silent(now_ms)
+        if silent is not None:
+            reason = "it said nothing, and others came (connections_max)"
+            self._send_away(silent, "warning", "limit", reason, self._pending)
+        return silent is not None
 
     def _on_other(self, fd: int, events: list[Event]) -> None:
         if fd == self._strangers.fd:
@@ -357,14 +358,17 @@ class Loop:
         channel.sock.close()
         events.append(Disconnected(channel.number))
 
-    def _close_late(self, channel: Channel, reason: str, now_ms: int, kind: str = "deadline") -> bool:
+    def _close_late(self, channel: Channel, reason: str) -> bool:
         """False if it is gone already."""
-        if channel.number not in self._by_number:
-            return False
-        self._closings.tell("info", "connection closed", reason, now_ms, peer=channel.peer)
+        is_there = channel.number in self._by_number
+        if is_there:
+            self._send_away(channel, "info", "deadline", reason, self._pending)
+        return is_there
+
+    def _send_away(self, channel: Channel, level: str, kind: str, reason: str, events: list[Event]) -> None:
+        self._closings.tell(level, "connection closed", reason, self._clock.now_ms(), peer=channel.peer)
         self._node.counters.closed_for(kind)
-        self._drop(channel, self._pending)
-        return True
+        self._drop(channel, events)
 
     def _finish(self) -> None:
         """Accept nothing more, make everything durable, answer who waits for that, and close."""

@@ -15,6 +15,7 @@ RESTS = 3  # times as long as the turn that they pay for
 REST_NS_MAX = 50_000_000  # pages for operators wait with them; and a turn may be long because the machine stood still
 NS_IN_MS = 1_000_000
 PATIENCE_MS = 1000  # every client speaks as soon as it is let in
+PEEKED_AT_ONCE = 8  # of those who wait to be heard, before a newcomer is sent away
 IN = select.POLLIN
 
 
@@ -34,22 +35,33 @@ class Strangers:
         outer.register(self.fd, IN)
         self._listeners: dict[int, tuple[socket.socket, Callable[[socket.socket, str], None]]] = {}
         self._spare: socket.socket | None = socket.socket()
-        self._waiting: dict[int, tuple[Channel, int]] = {}  # with when they came, the first one first
+        self._silent: dict[int, tuple[Channel, int]] = {}  # with since when, the first one first
 
     def take(self, channel: Channel, now_ms: int) -> None:
         """A client was let in: a stranger, until `let_go`."""
-        self._waiting[channel.number] = channel, now_ms
+        self._silent[channel.number] = channel, now_ms
         self.poller.register(channel.sock.fileno(), IN)
+
+    def heard(self, channel: Channel) -> None:
+        """It has sent a whole request: it keeps its place."""
+        self._silent.pop(channel.number, None)
 
     def let_go(self, channel: Channel) -> None:
         """It is known now, or goes."""
-        del self._waiting[channel.number]
+        self.heard(channel)
         self.poller.unregister(channel.sock.fileno())
 
-    def longest(self, now_ms: int) -> Channel | None:
-        """Who has been a stranger for the longest; None if all of them have only just come."""
-        channel, since_ms = next(iter(self._waiting.values()), (None, now_ms))
-        return channel if now_ms - since_ms >= PATIENCE_MS else None
+    def most_silent(self, now_ms: int) -> Channel | None:
+        """Who has said nothing for the longest; None if all of them have only just come, or wait to be heard."""
+        for _ in range(PEEKED_AT_ONCE):
+            channel, since_ms = next(iter(self._silent.values()), (None, now_ms))
+            if channel is None or now_ms - since_ms < PATIENCE_MS:
+                return None
+            if not _is_unheard(channel.sock):
+                return channel
+            del self._silent[channel.number]
+            self._silent[channel.number] = channel, now_ms
+        return None
 
     def listen(self, sock: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
         """Accept from this socket from now on; `take` gets each caller, with its address."""
@@ -130,3 +142,11 @@ class Strangers:
         if self._spare is not None:
             self._spare.close()
             self._spare = None
+
+
+def _is_unheard(sock: socket.socket) -> bool:
+    """Whether it has said something that nobody has read yet: strangers may rest, or the broker stood still."""
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False

@@ -13,9 +13,9 @@ CLOSING_COSTS = 32  # as much as looking at so many
 
 
 class Sweep:
-    """Looks through all clients once a second; `close` is told of each that is late, and why, and may refuse."""
+    """Looks through all clients once a second; `close` gets each that is late, and why, and says if it was there."""
 
-    def __init__(self, config: BrokerConfig, close: Callable[[Channel, str, int], bool]) -> None:
+    def __init__(self, config: BrokerConfig, close: Callable[[Channel, str], bool]) -> None:
         self._config = config
         self._close = close
         self._left: list[Channel] = []
@@ -35,6 +35,6 @@ class Sweep:
             effort -= 1
             channel = self._left.pop()
             reason = channel.why_late(self._config, now_ms)
-            if reason is not None and self._close(channel, reason, now_ms):
+            if reason is not None and self._close(channel, reason):
                 effort -= CLOSING_COSTS
         self.due_ms = now_ms if self._left else now_ms + SWEEP_MS

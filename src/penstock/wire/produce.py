@@ -50,6 +50,12 @@ class PartitionAck:
         self.start_offset = -1
         self.error_message: str | None = None
 
+    def refuse(self, code: int, why: str) -> None:
+        """The batch was not stored."""
+        self.error_code = code
+        self.error_message = why
+        self.base_offset = self.append_time_ms = self.start_offset = -1
+
 
 def decode_produce(frame: memoryview, at: int, version: int) -> ProduceCall:
     """The body that starts at `at`; PeerError unless it fills the frame exactly."""

@@ -10,21 +10,25 @@ from penstock.wire.raw import encode_uvarint
 
 _HEAD = Struct(">hhi")
 _INT32 = Struct(">i")
+MIDDLE_BYTES_MAX: Final = 512  # names of client and topic, a few numbers; tags of any length are not remembered
 _TAIL_BYTES: Final = 3  # no tagged fields: of the partition, the topic, the request
 
 
 class Opening:
     """How one client's requests for one batch of one partition begin: a version, and so many bytes before the batch."""
 
-    __slots__ = ("_at", "_unpack", "size", "version")
+    __slots__ = ("_at", "_middle_bytes", "_unpack", "version")
 
-    def __init__(self, version: int, size: int) -> None:
-        """`size`: of what stands between the correlation id and the length of the batch."""
+    def __init__(self, version: int, middle_bytes: int) -> None:
+        """So many stand between the correlation id and the length of the batch."""
         self.version = version
-        self.size = size
-        head = Struct(f"{_HEAD.format}{size}s")
+        self._middle_bytes = middle_bytes
+        head = Struct(f"{_HEAD.format}{middle_bytes}s")
         self._at = head.size
         self._unpack = head.unpack_from
+
+    def is_of(self, shape: ProduceShape) -> bool:
+        return self.version == shape.version and self._middle_bytes == len(shape.middle)
 
     def split(self, frame: memoryview) -> tuple[int, bytes, memoryview] | None:
         """Correlation id, what stands before the batch, and the batch; None if the request is of another kind."""
@@ -86,7 +90,10 @@ def learn_shape(frame: memoryview, version: int, call: ProduceCall) -> ProduceSh
         return None
     tail = _TAIL_BYTES if version >= FLEXIBLE else 0
     size_bytes = len(encode_uvarint(len(batch) + 1)) if version >= FLEXIBLE else 4
-    middle = frame[_HEAD.size : len(frame) - tail - len(batch) - size_bytes].tobytes()
+    middle_bytes = len(frame) - tail - len(batch) - size_bytes - _HEAD.size
+    if middle_bytes > MIDDLE_BYTES_MAX:
+        return None
+    middle = frame[_HEAD.size : _HEAD.size + middle_bytes].tobytes()
     found = Opening(version, len(middle)).split(frame)
     return ProduceShape(version, middle, key, index) if found is not None and found[1] == middle else None
 
