@@ -49,24 +49,24 @@ def decide(purchases: DataFrame) -> DataFrame:
     """One decision a purchase. A purchase that comes again is decided as it was the first time."""
     from pyspark.sql import functions as F
 
-    this = F.struct("id", "amount", "country", "home", "_event")
+    copy = F.struct("_event.offset", "id", "amount", "country", "home")
     seen = purchases.groupBy("card", F.window("at", "1 hour")).agg(
-        F.max_by(this, "_event.offset").alias("this"),
-        F.collect_list(F.struct("_event.offset", "id", "amount")).alias("seen"),
+        F.max_by(F.struct("id", "_event"), "_event.offset").alias("this"), F.collect_list(copy).alias("seen")
     )
     reason = (
-        F.when(F.col("this.amount") > AMOUNT_MAX, "amount")
-        .when((F.col("this.country") != F.col("this.home")) & (F.col("this.amount") > ABROAD_MAX), "abroad")
+        F.when(F.col("first.amount") > AMOUNT_MAX, "amount")
+        .when((F.col("first.country") != F.col("first.home")) & (F.col("first.amount") > ABROAD_MAX), "abroad")
         .when(F.col("spent") > HOUR_MAX, "spend in the hour")
     )
     return (
-        seen.select("card", "this", _spent().alias("spent"))
+        seen.withColumn("first", _first())
+        .withColumn("spent", _spent())
         .withColumn("reason", reason)
         .select(
             "this.id",
             "card",
-            "this.amount",
-            "this.country",
+            "first.amount",
+            "first.country",
             F.round("spent", 2).alias("spent"),
             F.when(F.col("reason").isNull(), "approved").otherwise("declined").alias("decision"),
             "reason",
@@ -75,17 +75,22 @@ def decide(purchases: DataFrame) -> DataFrame:
     )
 
 
+def _first() -> Column:
+    """This purchase as it came the first time: structs are compared by their first field, the offset."""
+    from pyspark.sql import functions as F
+
+    return F.array_min(F.filter("seen", lambda one: one["id"] == F.col("this.id")))
+
+
 def _spent() -> Column:
     """What the card spent in the hour up to and with this purchase; one that came twice counts once."""
     from pyspark.sql import functions as F
 
     seen = F.col("seen")
-    mine = F.filter(seen, lambda one: one["id"] == F.col("this.id"))
-    first = F.array_min(F.transform(mine, lambda one: one["offset"]))
 
     def counts(one: Column) -> Column:
         earlier = F.exists(seen, lambda other: (other["id"] == one["id"]) & (other["offset"] < one["offset"]))
-        return (one["offset"] <= first) & ~earlier
+        return (one["offset"] <= F.col("first.offset")) & ~earlier
 
     return F.aggregate(F.filter(seen, counts), F.lit(0.0), lambda total, one: total + one["amount"])
 

@@ -66,7 +66,12 @@ def test_groups_are_listed_and_described(penstock: Penstock, broker_address: str
         assert head.split() == ["TOPIC", "PARTITION", "COMMITTED", "START", "END", "LAG", "MEMBER"]
         assert all(who["id"].startswith(row.split()[-1]) for row in rows)
         assert "has members" in refused(penstock("groups", "delete", topic, "--yes"))
-        assert f"{topic} has members: stop them" in refused(penstock("groups", "reset", topic, "--to", "earliest"))
+        for trial in ([], ["--dry-run"]):
+            told = refused(penstock("groups", "reset", topic, "--to", "earliest", *trial))
+            assert f"{topic} has members: stop them" in told
+        some = penstock("groups", "describe", f"{topic}-s", topic)
+        assert f"there is no group {topic}-s" in refused(some)
+        assert f"group     {topic}\n" in some.stdout.decode()
     finally:
         member.close()
     listed = json.loads(fine(penstock("groups", "list", "--json")))

@@ -101,6 +101,17 @@ def test_each_purchase_is_answered_with_its_decision(fraud: AppProcess, connecti
         assert (record.header(event.SOURCE) or b"").startswith(b"purchases/")
 
 
+def test_an_id_that_comes_again_with_another_purchase_is_decided_as_the_first(connection: HTTPConnection) -> None:
+    """Nobody gets a decline approved by sending it again with less in it."""
+    declined = {"id": "twice", "card": "card-twice", "amount": 950.0, "country": "US", "home": "NL"}
+    declined["at"] = datetime.now(UTC).isoformat()
+    first = decided(connection, declined)
+    again = decided(connection, declined | {"amount": 1.0, "country": "NL"})
+    for decision in (first, again):
+        assert (decision["decision"], decision["reason"], decision["amount"]) == ("declined", "abroad", 950.0)
+        assert (decision["country"], decision["spent"]) == ("US", 950.0)
+
+
 def test_what_is_no_purchase_is_refused_at_the_door(connection: HTTPConnection) -> None:
     """With the field that is wrong."""
     status, answer = post(connection, "/ingest/purchases", '{"id": "x", "card": "c", "amount": "much"}')

@@ -152,7 +152,7 @@ def reason(error: KafkaException | KafkaError) -> str:
     code = fault.name() if hasattr(fault, "name") else ""
     text = broker_words(fault)
     if code in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT"):
-        return f"the broker did not answer in time ({text}): look whether it runs, then try again"
+        return f"the broker did not answer in time ({text}): look whether it runs and has room, then try again"
     if code and not code.startswith("_") and text == broker_words(KafkaError(fault.code())):
         return f"{text} ({code})"  # the broker had no words of its own: Kafka's name can be looked up
     return text

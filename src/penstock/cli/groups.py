@@ -61,7 +61,16 @@ def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
     Where the group has no position there is no lag, as in Kafka's tool; what is there is counted apart.
     """
     client = admin(broker)
-    print_each([_described(client, name) for name in names], as_json, _show)
+    found, missing = [], []
+    for name in names:
+        try:
+            found.append(_described(client, name))
+        except NoGroupError as fault:
+            missing.append(fault)
+    if found or not missing:
+        print_each(found, as_json, _show)
+    if missing:
+        raise missing[0] if len(missing) == 1 else PenstockError("; ".join(map(str, missing)))
 
 
 def _show(group: dict[str, Any]) -> None:
@@ -116,7 +125,7 @@ def reset(group: str, where: str, topic: str | None, partition: int | None, dry_
         raise click.UsageError("--partition needs --topic")
     client = admin(broker)
     before = positions(client, group)
-    is_there = bool(before) or _is_there(client, group)
+    is_there = _is_there(client, group) or bool(before)
     topics = [topic] if topic is not None else sorted({name for name, _ in before})
     if not topics:
         raise PenstockError(f"{group} has no positions yet: name a topic with --topic") if is_there else no_group(group)

@@ -97,6 +97,11 @@ class Tally:
         if fault.name() == "MSG_SIZE_TOO_LARGE":
             most = f"max.message.bytes of {self._target.topic} is {self._target.batch_bytes_max}"
             self.fail(number, f"it has {size} bytes, and {most}")
+        elif fault.name() == "_MSG_TIMED_OUT":
+            self.fail(
+                number,
+                "the broker did not answer in time: it may be stored all the same, look before you send it again",
+            )
         else:
             self.fail(number, reason(fault))
 
