@@ -30,7 +30,7 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     jars = spark_class_path(with_ml=True)
     command = spark_command(find_java(os.environ), jars, memory="512m", log=folder / "spark.log", tmp=folder / "tmp")
     jvm = SparkJvm(command, folder / "spark.out", folder / "tmp")
-    session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2))
+    session = open_session(jvm, session_settings(AnalyzeConfig(ui=False), "alone", folder, 2), compiler_yields=True)
     yield session
     session.stop()
     jvm.end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
-from penstock.analyze.modes import Choice, Operator, choose, is_stateful, obstacle, refusal
+from penstock.analyze.modes import Choice, Operator, choose, is_stateful, may_be_real_time, obstacle, refusal
 from penstock.analyze.settings import query_settings, session_settings, slots_needed
 from penstock.app import App
 from penstock.config import AnalyzeConfig
@@ -81,6 +81,18 @@ def test_a_setting_of_the_query_wins_over_the_file_and_the_file_over_ours(tmp_pa
     own = query_settings(plan.queries["some"], config)
     assert (own["spark.x"].value, own["spark.x"].origin) == ("query", "query some")
     assert own[provider].value == "mine"
+
+
+def test_whether_a_query_may_be_real_time_is_told_before_spark_is_asked() -> None:
+    """By what was asked for and promised, or by how it was begun."""
+    begun = Choice("microbatch", "stream-stream join: not in Real-Time Mode")
+    assert may_be_real_time("auto", None, None, is_exactly_once=False)
+    assert may_be_real_time("realtime", 10_000, None, is_exactly_once=False)
+    assert may_be_real_time("auto", None, Choice("realtime"), is_exactly_once=False)
+    assert not may_be_real_time("auto", None, begun, is_exactly_once=False)
+    assert not may_be_real_time("auto", None, None, is_exactly_once=True)
+    assert not may_be_real_time("auto", 10_000, None, is_exactly_once=False)
+    assert not may_be_real_time("microbatch", None, None, is_exactly_once=False)
 
 
 def test_state_in_memory_keeps_no_rocksdb() -> None:

@@ -46,7 +46,7 @@ def test_the_command_asks_for_no_module_that_a_small_java_lacks(java: Path, tmp_
 def test_a_jvm_that_ends_at_its_start_is_told_with_its_last_words(tmp_path: Path) -> None:
     jvm = SparkJvm([sys.executable, "-c", "import sys; sys.exit('no memory')"], tmp_path / "out", tmp_path)
     with pytest.raises(PenstockError, match="status 1 at its start: no memory"):
-        jvm.gateway()
+        jvm.gateway(compiler_yields=True)
     assert jvm.has_ended
     jvm.end()
 
@@ -58,7 +58,7 @@ def test_port_and_secret_are_read_from_what_the_jvm_writes(tmp_path: Path) -> No
         "open(path + '.new', 'wb').write(said); os.rename(path + '.new', path); sys.stdin.read()"
     )
     jvm = SparkJvm([sys.executable, "-c", tells], tmp_path / "out", tmp_path)
-    assert jvm.gateway() == (4711, "hush")
+    assert jvm.gateway(compiler_yields=False) == (4711, "hush")
     (private,) = tmp_path.glob("gateway-*")
     assert private.stat().st_mode & 0o777 == 0o700, "others would read the secret"
     jvm.end()

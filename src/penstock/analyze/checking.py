@@ -62,7 +62,8 @@ def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSessi
         raise NoSparkError(str(missing)) from missing
     try:
         (data / "events").mkdir()
-        yield open_session(jvm, session_settings(replace(config, ui=False), plan.app, data, 1))
+        settings = session_settings(replace(config, ui=False), plan.app, data, 1)
+        yield open_session(jvm, settings, compiler_yields=True)
     finally:
         start.end()
         jvm.end()

@@ -16,7 +16,7 @@ from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life, ready_words
-from penstock.analyze.modes import ONCE, Choice, choose, obstacle
+from penstock.analyze.modes import ONCE, Choice, choose, may_be_real_time, obstacle
 from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.queue import Queue
 from penstock.analyze.runner import Job, Runner
@@ -54,7 +54,7 @@ class Conductor:
             (data / folder).mkdir(parents=True, exist_ok=True)
         origins = origins_of(settings, plan, spec.analyze)
         write_private(data / "spark-settings.json", json.dumps(origins, indent=1).encode())
-        spark = open_session(jvm, settings)
+        spark = open_session(jvm, settings, compiler_yields=self._may_be_real_time())
         self._ui = spark.sparkContext.uiWebUrl
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
@@ -134,6 +134,17 @@ class Conductor:
             choice = kept or choose(query.mode, query.every_ms, against)
             self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
         refuse_all(faults)
+
+    def _may_be_real_time(self) -> bool:
+        return any(
+            may_be_real_time(
+                query.mode,
+                query.every_ms,
+                self._checkpoint(query.name).remembered(),
+                is_exactly_once=query.is_exactly_once,
+            )
+            for query in self._plan.queries.values()
+        )
 
     def _checkpoint(self, name: str) -> Checkpoint:
         return Checkpoint(self._checkpoints, name)

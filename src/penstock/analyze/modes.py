@@ -73,6 +73,12 @@ def choose(asked: str, every_ms: int | None, found: str | None) -> Choice:
     return Choice("realtime")
 
 
+def may_be_real_time(asked: str, every_ms: int | None, kept: Choice | None, *, is_exactly_once: bool) -> bool:
+    """Whether a query may run in real time, as far as can be told before Spark is asked; `kept`: it was begun so."""
+    choice = kept or choose(asked, every_ms, ONCE if is_exactly_once else None)
+    return choice.mode == "realtime"
+
+
 def refusal(said: str) -> str | None:
     """Spark's own refusal of real time in a few words, or None if this is another failure."""
     if _REFUSED.search(said) is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting]) -> SparkSession:
+def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting], *, compiler_yields: bool) -> SparkSession:
     """PySpark on a JVM that was started."""
     # Moments of imports, while the JVM starts.
     from pyspark import SparkConf, SparkContext
@@ -24,7 +24,7 @@ def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting]) -> SparkSe
     for name in ("pyspark.testing.utils", "numpy"):  # else PySpark's first call to the JVM imports them
         with suppress(ImportError):
             import_module(name)
-    port, secret = jvm.gateway()
+    port, secret = jvm.gateway(compiler_yields=compiler_yields)
     os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
     os.environ["PYSPARK_GATEWAY_SECRET"] = secret
     conf = SparkConf()

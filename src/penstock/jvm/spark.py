@@ -71,10 +71,13 @@ class SparkJvm:
                 preexec_fn=_die_with_parent,
             )
 
-    def gateway(self) -> tuple[int, str]:
-        """Port and secret for PySpark, once it listens; PenstockError if it does not."""
+    def gateway(self, *, compiler_yields: bool) -> tuple[int, str]:
+        """Port and secret for PySpark, once it listens; PenstockError if it does not.
+
+        `compiler_yields`: the optimizing compiler gives way to whatever else the JVM does, for good.
+        """
         deadline = time.monotonic() + _START_DEADLINE_S
-        has_yielded = False
+        has_yielded = not compiler_yields
         while not self._info.exists():
             has_yielded = has_yielded or yield_to_work(self.process.pid)
             try:
