@@ -67,7 +67,7 @@ def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
             found.append(_described(client, name))
         except NoGroupError as fault:
             missing.append(fault)
-    if found or not missing:
+    if found:
         print_each(found, as_json, _show)
     if missing:
         raise missing[0] if len(missing) == 1 else PenstockError("; ".join(map(str, missing)))
