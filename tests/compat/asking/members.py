@@ -101,9 +101,6 @@ class KafkaPythonMember:
             metadata_max_age_ms=500,
             **settings,
         )
-        # A leader that does not know the topics yet gives nobody anything and joins again at once; then kafka-python
-        # 3.0.12 hangs now and then, until its session ends.
-        self._consumer.topics()
         if topics[0].startswith("^"):
             self._consumer.subscribe(pattern=topics[0])
         else:
@@ -111,6 +108,11 @@ class KafkaPythonMember:
 
     def poll(self) -> list[Read]:
         found = self._consumer.poll(timeout_ms=int(_POLL_S * 1000))
+        # kafka-python 3.0.12 forgets a join for the sake of changed topics that takes longer than one poll, and then
+        # stands still without a heartbeat, on Kafka as here.
+        coordinator = self._consumer._coordinator
+        if coordinator.rejoining and not coordinator.need_rejoin():
+            coordinator.request_rejoin()
         return [Read(m.topic, m.partition, m.offset, _text(m.value)) for part in found.values() for m in part]
 
     def assignment(self) -> set[tuple[str, int]]:
