@@ -1,4 +1,4 @@
-"""What a siege says of its normal client: judged by the calm before it and the calm after it."""
+"""What a siege says of its normal client: judged by the calms before, between and after its phases."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from penstock.drills.pulse import BEAT_S, Beat, Pulse, beats_until
 from penstock.drills.siege import TIMES_MAX, Outcome, Phase
 
 
-def outcome(before_ms: float, siege_ms: float, after_ms: float) -> Outcome:
-    """One second each; one beat in fifty takes as long as said, the others nothing."""
+def outcome(*slow_ms: float) -> Outcome:
+    """Calm and siege by turns, one second each; one beat in fifty takes as long as said, the others nothing."""
     pulse = Pulse(1, "unhurt")
-    for second, slow_ms in enumerate((before_ms, siege_ms, after_ms)):
-        pulse.beats += [Beat(second + beat / 100, 0.1 if beat % 50 else slow_ms) for beat in range(100)]
-    phases = [Phase(f"phase {second}", second, second + 1, 1 << 20) for second in range(3)]
-    return Outcome(1, phases, pulse, [])
+    for second, slow in enumerate(slow_ms):
+        pulse.beats += [Beat(second + beat / 100, 0.1 if beat % 50 else slow) for beat in range(100)]
+    seconds = range(len(slow_ms))
+    return Outcome(1, [Phase(f"phase {n}", n, n + 1, 1 << 20, is_calm=n % 2 == 0) for n in seconds], pulse, [])
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,19 @@ def test_calms_that_do_not_agree_prove_nothing() -> None:
     assert outcome(2.5, 1.5, 1.0).verdict() is Result.UNKNOWN
 
 
+def test_noise_in_a_few_calms_decides_nothing() -> None:
+    """Of five calms one may be disturbed: no phase is measured by it, but it may speak for its neighbours."""
+    assert outcome(50.0, 1.9, 1.0, 1.9, 1.0, 1.9, 1.0, 1.9, 1.0).verdict() is Result.VALID
+    assert outcome(50.0, 2.1, 1.0, 1.9, 1.0, 1.9, 1.0, 1.9, 1.0).verdict() is Result.UNKNOWN
+    assert outcome(1.0, 2.1, 1.0, 1.9, 50.0, 1.9, 1.0, 1.9, 1.0).verdict() is Result.INVALID
+
+
+def test_noise_that_lasts_from_a_calm_into_a_phase_is_not_held_against_the_siege() -> None:
+    """Nor is it proof of anything; the same phase between quiet calms convicts."""
+    assert outcome(90.0, 40.0, 1.0, 1.5, 1.0, 1.5, 1.0, 1.5, 1.0).verdict() is Result.UNKNOWN
+    assert outcome(1.0, 40.0, 1.0, 1.5, 1.0, 1.5, 1.0, 1.5, 90.0).verdict() is Result.INVALID
+
+
 @pytest.mark.parametrize("second", [0, 1, 2])
 def test_a_part_in_which_the_client_was_never_seen_is_not_valid(second: int) -> None:
     """No beats, no proof; also in a calm."""
@@ -74,10 +87,10 @@ def beats_between(from_s: float, until_s: float, ack_s: float) -> list[Beat]:
 def crowded(in_the_crowd: list[Beat]) -> Outcome:
     """A million frames that hurt nobody, then a crowd."""
     phases = [
-        Phase("calm before", 0.0, 10.0, 1 << 20),
+        Phase("calm before", 0.0, 10.0, 1 << 20, is_calm=True),
         Phase("frames", 10.0, CROWD_S, 1 << 20),
         Phase("crowd", CROWD_S, AFTER_S, 1 << 20),
-        Phase("calm after", AFTER_S, END_S, 1 << 20),
+        Phase("calm after", AFTER_S, END_S, 1 << 20, is_calm=True),
     ]
     pulse = Pulse(1, "unhurt")
     pulse.beats = [*beats_between(0.0, CROWD_S, 0.001), *in_the_crowd, *beats_between(AFTER_S, END_S, 0.001)]
