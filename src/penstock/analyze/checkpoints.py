@@ -26,6 +26,14 @@ class Checkpoint:
         offsets = self.path / "offsets"
         return offsets.is_dir() and any(name.name.isdigit() for name in offsets.iterdir())
 
+    @property
+    def moved_ns(self) -> int:
+        """Another number whenever a batch has been committed in it since; 0 before the first."""
+        try:
+            return (self.path / "commits").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def positions(self) -> dict[str, dict[int, int]]:
         """Where it goes on, of each topic and partition; empty if nothing was committed."""
         commits = self.path / "commits"

@@ -27,6 +27,10 @@ from penstock.analyze.queue import Queue
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+# Each question is a millisecond of work for Spark, beside events that somebody waits for.
+_LOOKS_EACH = 10  # of them one asks
+_LOOKS_AFTER_COMMIT = 5  # all of these ask: the file of a commit is there a moment before the word of it
+
 
 @dataclass(frozen=True)
 class Job:
@@ -54,6 +58,9 @@ class Runner:
         self._queue = queue
         self._query: StreamingQuery | None = None
         self._batch: Batch | None = None
+        self._moved_ns = 0
+        self._looks = 0
+        self._looks_asking = 0
 
     def start(self, now_ms: int) -> None:
         """Start it, now; what goes wrong is told to its life."""
@@ -77,9 +84,9 @@ class Runner:
             self.life.on_started()
 
     def look(self, now_ms: int) -> None:
-        """Take what it did since the last look; notice its end."""
+        """Take what it did since it was last asked; notice its end."""
         query = self._query
-        if query is None:
+        if query is None or not self._is_to_be_asked():
             return
         is_active = query.isActive
         if new := self._new_progress(query):
@@ -91,6 +98,15 @@ class Runner:
         if not is_active:
             self._query = None
             self._on_failure(failure_of(_told(query.exception())), now_ms)
+
+    def _is_to_be_asked(self) -> bool:
+        if (moved_ns := self._checkpoint.moved_ns) != self._moved_ns:
+            self._moved_ns, self._looks_asking = moved_ns, _LOOKS_AFTER_COMMIT
+        self._looks = (self._looks + 1) % _LOOKS_EACH
+        if self._looks_asking:
+            self._looks_asking -= 1
+            return True
+        return self._looks == 0
 
     def _new_progress(self, query: StreamingQuery) -> list[Mapping[str, Any]]:
         """What Spark reported since the last look, in order; quick batches come several between two looks."""

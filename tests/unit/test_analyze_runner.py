@@ -1,0 +1,92 @@
+"""How a running query is looked after: rarely asked, and at once when it has committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.life import Life
+from penstock.analyze.modes import Choice
+from penstock.analyze.runner import Job, Runner
+
+LOOKS_IN_A_SECOND = 10
+
+
+class Query:
+    """What Spark says of a query, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.lastProgress: dict[str, Any] | None = None
+        self.is_up = True
+
+    @property
+    def isActive(self) -> bool:
+        self.asked += 1
+        return self.is_up
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:
+        return [self.lastProgress] if self.lastProgress else []
+
+    def exception(self) -> Exception | None:
+        return None
+
+
+class Nowhere:
+    """A queue without topics."""
+
+    def ranges(self, _: object) -> dict[tuple[str, int], tuple[int, int]]:
+        return {}
+
+
+@pytest.fixture
+def query() -> Query:
+    return Query()
+
+
+@pytest.fixture
+def runner(query: Query, tmp_path: Path) -> Runner:
+    job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
+    made = Runner(job, Choice("realtime"), Checkpoint(tmp_path, "decide"), Life(3, 60_000), Nowhere())  # type: ignore[arg-type]
+    made.start(0)
+    return made
+
+
+def commit(tmp_path: Path, number: int) -> dict[str, Any]:
+    """A batch ends: its file, and what Spark will say of it a moment later."""
+    commits = tmp_path / "decide" / "commits"
+    commits.mkdir(exist_ok=True)
+    (commits / str(number)).write_text("v1\n{}")
+    return {"runId": "a run", "batchId": number, "numInputRows": 7}
+
+
+def test_a_query_that_goes_on_is_asked_once_a_second(runner: Runner, query: Query) -> None:
+    """Each question costs the events that are under way."""
+    for _ in range(5 * LOOKS_IN_A_SECOND):
+        runner.look(0)
+
+    assert query.asked == 5
+
+
+def test_a_commit_is_known_at_once_also_if_spark_tells_of_it_a_moment_later(
+    runner: Runner, query: Query, tmp_path: Path
+) -> None:
+    for number in range(3):
+        told = commit(tmp_path, number)
+        runner.look(0)
+        query.lastProgress = told
+        runner.look(0)
+        assert runner.numbers.rows_in == 7 * (number + 1)
+
+
+def test_the_end_of_a_query_is_noticed_within_a_second(runner: Runner, query: Query) -> None:
+    query.is_up = False
+
+    for _ in range(LOOKS_IN_A_SECOND):
+        runner.look(0)
+
+    assert runner.life.state == "restarting"
