@@ -84,6 +84,9 @@ class BrokerConfig:
     sync_in_kernel: bool = setting(
         True, "Linux syncs dirty files by itself, 64 at once; off: threads do, where a tracer must see every call"
     )
+    sync_shares_flush: bool = setting(
+        True, "files synced at once share one flush of the disk's cache, on ext4 (ADR 13); off: a flush for each"
+    )
     sync_threads: int = setting(
         8,
         "syncs run at once by threads: new files, and all where the kernel does not sync by itself",

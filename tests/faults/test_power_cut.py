@@ -22,6 +22,7 @@ from penstock.drills.fragile_disk import FragileDisk
 from penstock.drills.recorder import Recorder
 from penstock.drills.topics import create_topic
 from penstock.runtime.disk import RealDisk
+from penstock.runtime.shared_flush import SharedFlush
 from penstock.runtime.syncing import SyncPool
 
 CYCLES = 10
@@ -107,14 +108,42 @@ def _write_some(producers: list[RecordingProducer], chance: random.Random) -> No
             producer.send(place, chance.choice((0, 100, 3000)))
 
 
+@pytest.mark.parametrize("is_taken_for_data", [False, True])
+def test_files_that_share_a_flush_survive_a_cut_each_by_its_need(fragile_disk: Mount, is_taken_for_data: bool) -> None:
+    """A file that has grown needs more than its data to be written: one that is taken for overwritten is lost."""
+    disk = fragile_disk(32 * 1024 * 1024)
+    files = RealDisk(str(disk.root))
+    old, new = files.create("old"), files.create("new")
+    files.sync_folder("")
+    old.write(0, (b"a" * 5000,))
+    old.sync()
+    old.write(0, (b"b" * 5000,))
+    new.write(0, (b"b" * 5000,))
+    grown, overwritten = [new.open_handle], [old.open_handle]
+    if is_taken_for_data:
+        grown, overwritten = [], [*grown, *overwritten]
+
+    errors = SharedFlush(str(disk.root)).run(grown, overwritten)
+
+    disk.cut_power()
+    old.close()
+    new.close()
+    disk.unmount()
+    disk.mount()
+    assert set(errors.values()) == {0}
+    assert (disk.root / "old").read_bytes() == b"b" * 5000
+    assert ((disk.root / "new").read_bytes() == b"b" * 5000) is not is_taken_for_data
+
+
 def test_syncs_of_a_disk_that_is_gone_fail(fragile_disk: Mount) -> None:
-    """Whoever runs them, the kernel by itself or a thread: each says so, none is taken for done."""
+    """Whoever runs them, together, the kernel by itself or a thread: each says so, none is taken for done."""
     disk = fragile_disk(32 * 1024 * 1024)
     files = RealDisk(str(disk.root))
     dirty = [files.create(str(number)) for number in range(4)]
     for file in dirty:
         file.write(0, (b"x" * 5000,))
-    pools = [SyncPool(files, BrokerConfig(sync_in_kernel=in_kernel)) for in_kernel in (True, False)]
+    ways = ({}, {"sync_shares_flush": False}, {"sync_shares_flush": False, "sync_in_kernel": False})
+    pools = [SyncPool(files, BrokerConfig(**way)) for way in ways]
     disk.cut_power()
     for pool in pools:
         ended = pool.run([Sync(number, [file], []) for number, file in enumerate(dirty)], 1)

@@ -132,12 +132,43 @@ def test_slow_syncs_make_larger_groups_and_double_nothing(start_traced: Start, r
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("call", ["fdatasync", "sync_file_range"])
+def test_partitions_that_share_a_flush_which_fails_acknowledge_nothing_of_it(
+    start_broker: Start, need_tool: Callable[[str], str], recorder: Recorder, tmp_path: Path, call: str
+) -> None:
+    """Whichever of its calls fails; who was not told so has it, also after a start."""
+    places = [Place("faulty", number) for number in range(4)]
+    broker = start_broker(
+        prefix=[need_tool("strace"), "-f", "-o", str(tmp_path / "strace.txt"), "-e", f"trace={call}"]
+        + ["-e", f"inject={call}:error=EIO:when=60..75"],
+        settings={"checkpoint_ms": 600_000},
+    )
+    create_topic(broker.address, "faulty", len(places))
+    producer = RecordingProducer("p", broker.address, recorder, idempotent=False, retries=0)
+    for _ in range(1_000):
+        for place in places:
+            producer.send(place)
+        producer.settle()
+        if producer.troubles:
+            break
+    assert producer.troubles
+    assert producer.acked > 0
+    assert broker.get("/health")[0] == 503
+    broker.kill()
+    broker.prefix = []
+    broker.start()
+    read_all("final", broker.address, recorder, places)
+    verdict = recorder.verdict()
+    assert verdict.result is Result.VALID, "\n".join(report_lines(verdict))
+
+
+@pytest.mark.timeout(120)
 def test_a_sync_that_failed_in_the_kernel_stops_its_partition_and_nothing_else(
     start_broker: Start, recorder: Recorder
 ) -> None:
     """strace cannot see these: the kernel's word is forged, in a real broker."""
     places = [Place("faulty", number) for number in range(4)]
-    broker = start_broker(command=(sys.executable, str(PLANT), "40"))
+    broker = start_broker(command=(sys.executable, str(PLANT), "40"), settings={"sync_shares_flush": False})
     create_topic(broker.address, "faulty", len(places))
     producer = RecordingProducer("p", broker.address, recorder, idempotent=False, retries=0)
     for _ in range(1_000):

@@ -103,7 +103,7 @@ def test_a_close_during_a_sync_waits_for_its_end(tmp_path: Path) -> None:
     file.close()
     assert open_handles() == before + 1
     file.run_sync()
-    file.end_sync()
+    file.end_sync(is_durable=True)
     assert open_handles() == before
 
 

@@ -69,7 +69,7 @@ def test_what_the_kernel_does_not_take_fails_its_own_job(tmp_path: Path, inline_
     reader, writer = os.pipe()
     files = [written(disk, str(number)) for number in range(4)]
     os.dup2(writer, files[2].open_handle)
-    pool = SyncPool(disk, BrokerConfig(sync_inline_us_max=inline_us_max))
+    pool = SyncPool(disk, BrokerConfig(sync_inline_us_max=inline_us_max, sync_shares_flush=False))
 
     ended = pool.run([Sync(number, [file], []) for number, file in enumerate(files)], 1)
     while len(ended) < 4:

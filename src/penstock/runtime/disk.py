@@ -24,7 +24,9 @@ _sync_fd = getattr(os, "fdatasync", os.fsync)
 class RealFile:
     """A file opened when used. Its handle may be given up while nothing unsynced is in it."""
 
-    __slots__ = ("_disk", "_fd", "_is_closing", "_is_dirty", "_syncs", "full_path", "path")
+    __slots__ = (
+        "_disk", "_extent", "_fd", "_is_closing", "_is_dirty", "_syncs", "full_path", "path",
+    )  # fmt: skip
 
     def __init__(self, disk: RealDisk, path: str, fd: int) -> None:
         self._disk = disk
@@ -34,6 +36,7 @@ class RealFile:
         self._is_dirty = False
         self._is_closing = False
         self._syncs = 0
+        self._extent: Extent | None = None
 
     @property
     def open_handle(self) -> int:
@@ -61,6 +64,10 @@ class RealFile:
     def write(self, position: int, chunks: Sequence[Buffer]) -> None:
         self._is_dirty = True
         fd = self._handle()
+        if self._extent is None:
+            status = os.fstat(fd)
+            self._extent = Extent(status.st_dev, status.st_size)
+        self._extent.on_write(position, position + sum(map(len, chunks)))
         if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
             return
         pending = list(chunks)
@@ -97,20 +104,29 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         self._is_dirty = True
+        self._extent = None
         os.ftruncate(self._handle(), size)
 
     def begin_sync(self) -> None:
         """Called by the loop before it is synced: from here on the handle stays open."""
         self._is_dirty = False  # a write from here on makes it dirty again
         self._syncs += 1
+        if self._extent is not None:
+            self._extent.begin_sync()
+
+    def is_overwritten_on(self, device: int) -> bool:
+        """Whether all that the sync begun last is about is data, on this device, in places that are durable."""
+        return self._extent is not None and self._extent.is_overwritten and self._extent.device == device
 
     def run_sync(self) -> None:
         """The sync itself, in any thread; a file with unsynced writes still has its handle."""
         _sync_fd(self._fd if self._fd >= 0 else self._handle())
 
-    def end_sync(self) -> None:
+    def end_sync(self, *, is_durable: bool) -> None:
         """Called by the loop after it was synced."""
         self._syncs -= 1
+        if self._extent is not None and (self._syncs == 0 or not is_durable):
+            self._extent.end_sync(is_durable=is_durable)
         if self._is_closing and self._syncs == 0:
             self.give_up()
 
@@ -124,6 +140,43 @@ class RealFile:
         self._disk.closed(self)
         if self._syncs == 0:
             self.give_up()
+
+
+class Extent:
+    """What of a file is durable with everything that a reader needs, so that bytes written over it are only data."""
+
+    __slots__ = ("_begun", "_has_grown", "_is_whole", "_settled", "_written", "device", "is_overwritten")
+
+    def __init__(self, device: int, size: int) -> None:
+        self.device = device
+        self.is_overwritten = False
+        self._written = size
+        self._begun = 0
+        self._settled = 0  # what stood there before may be in memory only
+        self._has_grown = False
+        self._is_whole = True
+
+    def on_write(self, position: int, end: int) -> None:
+        """Bytes are about to be written there."""
+        if end > self._settled:
+            self._has_grown = True
+            if position > self._written:
+                self._is_whole = False  # a hole: what fills it later is more than data
+            if end > self._written:
+                self._written = end
+
+    def begin_sync(self) -> None:
+        """All that was written so far is about to be synced."""
+        self.is_overwritten = self._is_whole and not self._has_grown
+        self._has_grown = False
+        self._begun = self._written
+
+    def end_sync(self, *, is_durable: bool) -> None:
+        """A sync has failed, or no more is under way."""
+        if is_durable:
+            self._settled = self._begun
+        else:
+            self._is_whole = False  # nobody knows what the disk holds
 
 
 def _opened(path: str, flags: int) -> int:

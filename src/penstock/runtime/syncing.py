@@ -14,6 +14,7 @@ from penstock.config import BrokerConfig
 from penstock.runtime.disk import RealDisk, RealFile
 from penstock.runtime.kernel_syncs import KernelSyncs
 from penstock.runtime.logs import log_line
+from penstock.runtime.shared_flush import SharedFlush
 
 INLINE_FILES = 8  # 0.8 ms here: with more, others are better served meanwhile
 INLINE_BYTES = 64 * 1024  # with more, the next group is better read while this one is synced
@@ -29,6 +30,7 @@ class SyncPool:
         self._running = 0
         self.wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._kernel = _kernel_syncs(disk, self.wake_fd) if config.sync_in_kernel else None
+        self._flush = _shared_flush(disk) if config.sync_shares_flush else None
         self._in_kernel: dict[int, tuple[Sync, int]] = {}  # by job, with when it began
         self._wanted: SimpleQueue[Sync | None] = SimpleQueue()
         self._ended: deque[tuple[Sync, str | None]] = deque()
@@ -48,8 +50,11 @@ class SyncPool:
             self._running += 1
             for file in sync.files:
                 _real(file).begin_sync()
-        if is_waited_for and (len(syncs) == 1 or self._kernel is None):
-            return [self._end(sync, self._sync(sync)) for sync in syncs]
+        if is_waited_for:
+            if len(syncs) > 1 and self._flush is not None and all(map(_is_one_file, syncs)):
+                return self._sync_together(self._flush, syncs)
+            if len(syncs) == 1 or self._kernel is None:
+                return [self._end(sync, self._sync(sync)) for sync in syncs]
         began_ns = time.monotonic_ns()
         self._submit(syncs, began_ns, is_told=not is_waited_for)
         if not is_waited_for:
@@ -82,7 +87,7 @@ class SyncPool:
         """One file that was written, as nearly every sync is, for the kernel; what else there is, for threads."""
         calls: list[tuple[int, int]] = []
         for sync in syncs:
-            handle = _real(sync.files[0]).open_handle if len(sync.files) == 1 and not sync.folders else -1
+            handle = _real(sync.files[0]).open_handle if _is_one_file(sync) else -1
             if self._kernel is None or handle < 0 or len(calls) == self._kernel.room:
                 self._give_to_thread(sync)
             else:
@@ -118,6 +123,19 @@ class SyncPool:
             self._pace.took(time.monotonic_ns() - began_ns)
         return None
 
+    def _sync_together(self, flush: SharedFlush, syncs: list[Sync]) -> list[Synced]:
+        """One flush for all of them; a file with unsynced writes has its handle."""
+        began_ns = time.monotonic_ns()
+        grown: list[int] = []
+        overwritten: list[int] = []
+        for sync in syncs:
+            file = _real(sync.files[0])
+            (overwritten if file.is_overwritten_on(flush.device) else grown).append(file.open_handle)
+        errors = flush.run(grown, overwritten)
+        self._pace.took(time.monotonic_ns() - began_ns)
+        numbers = [errors[_real(sync.files[0]).open_handle] for sync in syncs]
+        return [self._end(sync, os.strerror(no) if no else None) for sync, no in zip(syncs, numbers, strict=True)]
+
     def _collect_kernel(self, at_least: int) -> list[Synced]:
         if self._kernel is None or not self._in_kernel:
             return []
@@ -131,7 +149,7 @@ class SyncPool:
     def _end(self, sync: Sync, error: str | None) -> Synced:
         self._running -= 1
         for file in sync.files:
-            _real(file).end_sync()
+            _real(file).end_sync(is_durable=error is None)
         return Synced(sync.job, error)
 
 
@@ -169,6 +187,19 @@ def _kernel_syncs(disk: RealDisk, wake_fd: int) -> KernelSyncs | None:
         os.close(folder)
     log_line("info", "syncs run in threads", reason=f"the kernel cannot run them by itself: {reason}")
     return None
+
+
+def _shared_flush(disk: RealDisk) -> SharedFlush | None:
+    """None where one flush for several files may not do."""
+    try:
+        return SharedFlush(disk.full_path(""))
+    except OSError as error:
+        log_line("info", "each file is synced with a flush of its own", reason=str(error))
+        return None
+
+
+def _is_one_file(sync: Sync) -> bool:
+    return len(sync.files) == 1 and not sync.folders and _real(sync.files[0]).open_handle >= 0
 
 
 def _real(file: object) -> RealFile:

@@ -15,6 +15,7 @@ def _lie(self: SyncPool, sync: Sync) -> None:
 
 
 SyncPool._sync = _lie  # type: ignore[method-assign]
-os.environ["PENSTOCK_BROKER_SYNC_IN_KERNEL"] = "false"  # the kernel does not lie
+for way in ("SYNC_IN_KERNEL", "SYNC_SHARES_FLUSH"):  # the kernel does not lie
+    os.environ[f"PENSTOCK_BROKER_{way}"] = "false"
 
 sys.exit(main(["broker", *sys.argv[1:]]))
