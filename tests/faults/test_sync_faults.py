@@ -138,9 +138,9 @@ def test_partitions_that_share_a_flush_which_fails_acknowledge_nothing_of_it(
 ) -> None:
     """Whichever of its calls fails; who was not told so has it, also after a start."""
     places = [Place("faulty", number) for number in range(4)]
+    out, injection = str(tmp_path / "strace.txt"), f"inject={call}:error=EIO:when=60..75"
     broker = start_broker(
-        prefix=[need_tool("strace"), "-f", "-o", str(tmp_path / "strace.txt"), "-e", f"trace={call}"]
-        + ["-e", f"inject={call}:error=EIO:when=60..75"],
+        prefix=[need_tool("strace"), "-f", "-o", out, "-e", f"trace={call}", "-e", injection],
         settings={"checkpoint_ms": 600_000},
     )
     create_topic(broker.address, "faulty", len(places))
@@ -155,7 +155,7 @@ def test_partitions_that_share_a_flush_which_fails_acknowledge_nothing_of_it(
     assert producer.acked > 0
     assert broker.get("/health")[0] == 503
     broker.kill()
-    broker.prefix = []
+    broker.prefix = ()
     broker.start()
     read_all("final", broker.address, recorder, places)
     verdict = recorder.verdict()
