@@ -14,15 +14,14 @@ import pytest
 
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Verdict, Violation
-from penstock.broker.events import Sync
+from penstock.broker.events import Sync, Synced
 from penstock.config import BrokerConfig
 from penstock.drills.broker_process import BROKER, BrokerProcess
 from penstock.drills.clients import Place, RecordingConsumer, RecordingProducer, read_all
 from penstock.drills.fragile_disk import FragileDisk
 from penstock.drills.recorder import Recorder
 from penstock.drills.topics import create_topic
-from penstock.runtime.disk import RealDisk
-from penstock.runtime.shared_flush import SharedFlush
+from penstock.runtime.disk import RealDisk, RealFile
 from penstock.runtime.syncing import SyncPool
 
 CYCLES = 10
@@ -109,30 +108,34 @@ def _write_some(producers: list[RecordingProducer], chance: random.Random) -> No
 
 
 @pytest.mark.parametrize("is_taken_for_data", [False, True])
-def test_files_that_share_a_flush_survive_a_cut_each_by_its_need(fragile_disk: Mount, is_taken_for_data: bool) -> None:
-    """A file that has grown needs more than its data to be written: one that is taken for overwritten is lost."""
+def test_files_that_are_synced_together_survive_a_cut(
+    fragile_disk: Mount, monkeypatch: pytest.MonkeyPatch, is_taken_for_data: bool
+) -> None:
+    """One that has grown needs more than its data to be written: taken for overwritten, it is lost."""
     disk = fragile_disk(32 * 1024 * 1024)
     files = RealDisk(str(disk.root))
-    old, new = files.create("old"), files.create("new")
+    new, old, other = (files.create(name) for name in ("new", "old", "other"))
     files.sync_folder("")
-    old.write(0, (b"a" * 5000,))
-    old.sync()
-    old.write(0, (b"b" * 5000,))
-    new.write(0, (b"b" * 5000,))
-    grown, overwritten = [new.open_handle], [old.open_handle]
+    pool = SyncPool(files, BrokerConfig(sync_inline_us_max=10_000_000))
+    for file in (old, other):
+        file.write(0, (b"a" * 5000,))
+        assert pool.run([Sync(1, [file], [])], 1) == [Synced(1, None)]
     if is_taken_for_data:
-        grown, overwritten = [], [*grown, *overwritten]
+        monkeypatch.setattr(RealFile, "is_overwritten_on", lambda *_: True)
+    for file in (new, other, old):
+        file.write(0, (b"b" * 5000,))
 
-    errors = SharedFlush(str(disk.root)).run(grown, overwritten)
+    ended = pool.run([Sync(number, [file], []) for number, file in enumerate((new, other, old))], 1)
 
     disk.cut_power()
-    old.close()
-    new.close()
+    for file in (new, other, old):
+        file.close()
+    pool.stop()
     disk.unmount()
     disk.mount()
-    assert set(errors.values()) == {0}
-    assert (disk.root / "old").read_bytes() == b"b" * 5000
-    assert ((disk.root / "new").read_bytes() == b"b" * 5000) is not is_taken_for_data
+    assert sorted(ended) == [Synced(number, None) for number in range(3)]
+    found = {name: (disk.root / name).read_bytes() == b"b" * 5000 for name in ("old", "other", "new")}
+    assert found == {"old": True, "other": True, "new": not is_taken_for_data}
 
 
 def test_syncs_of_a_disk_that_is_gone_fail(fragile_disk: Mount) -> None:

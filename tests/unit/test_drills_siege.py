@@ -62,6 +62,11 @@ def test_noise_that_lasts_from_a_calm_into_a_phase_is_not_held_against_the_siege
     assert outcome(1.0, 40.0, 1.0, 1.5, 1.0, 1.5, 1.0, 1.5, 90.0).verdict() is Result.INVALID
 
 
+def test_harm_that_lasts_is_not_taken_for_the_machines_own_pace() -> None:
+    """A broker that the first phase made ten times slower for good is so in every calm but the first."""
+    assert outcome(1.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0).verdict() is Result.UNKNOWN
+
+
 @pytest.mark.parametrize("second", [0, 1, 2])
 def test_a_part_in_which_the_client_was_never_seen_is_not_valid(second: int) -> None:
     """No beats, no proof; also in a calm."""

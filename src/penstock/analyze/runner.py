@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Each question is a millisecond of work for Spark, beside events that somebody waits for.
 _LOOKS_EACH = 10  # of them one asks
+_LOOKS_AFTER_START = 50
 _LOOKS_AFTER_COMMIT = 5  # all of these ask: the file of a commit is there a moment before the word of it
 
 
@@ -78,6 +79,7 @@ class Runner:
                 return
             self._checkpoint.remember(self.choice)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
+            self._looks_asking = _LOOKS_AFTER_START  # what Spark refuses, it refuses in its first moments
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
             self._on_failure(failure_of(_told(error)), now_ms)
         else:
@@ -101,7 +103,7 @@ class Runner:
 
     def _is_to_be_asked(self) -> bool:
         if (moved_ns := self._checkpoint.moved_ns) != self._moved_ns:
-            self._moved_ns, self._looks_asking = moved_ns, _LOOKS_AFTER_COMMIT
+            self._moved_ns, self._looks_asking = moved_ns, max(self._looks_asking, _LOOKS_AFTER_COMMIT)
         self._looks = (self._looks + 1) % _LOOKS_EACH
         if self._looks_asking:
             self._looks_asking -= 1

@@ -38,6 +38,7 @@ MODULES = (
     "penstock.records.batch",
     "penstock.runtime.channel",
     "penstock.runtime.disk",
+    "penstock.runtime.extent",
     "penstock.runtime.loop",
     "penstock.runtime.syncing",
     "penstock.wire.fetch",

@@ -90,7 +90,7 @@ class Outcome(NamedTuple):
         if phase_ms <= TIMES_MAX * better_ms and worse_ms <= TIMES_MAX * better_ms:
             return Result.VALID
         beside = [self._p99_ms(phase) for phase in self.phases[at - 1 : at + 2] if phase.is_calm]
-        return Result.INVALID if phase_ms > TIMES_MAX * max(worse_ms, *beside) else Result.UNKNOWN
+        return Result.INVALID if phase_ms > TIMES_MAX * max((worse_ms, *beside)) else Result.UNKNOWN
 
     def lines(self) -> Iterator[str]:
         """One for each phase: the normal client's p99 and the broker's memory; then the verdict."""
@@ -103,12 +103,16 @@ class Outcome(NamedTuple):
         yield f"a normal client is unhurt: {self.verdict()} ({cost}; at most {TIMES_MAX:.1f} is allowed)"
 
     def _calms_ms(self) -> tuple[float, float]:
-        """A better one and a worse one, with a quarter of all beyond each: one hiccup of a machine decides nothing."""
-        calms_ms = sorted(self._p99_ms(phase) for phase in self.phases if phase.is_calm)
+        """A better one and a worse one, with a quarter of all beyond each: one hiccup of a machine decides nothing.
+
+        Better is also the first: only that one cannot have been hurt by what came before it.
+        """
+        calms_ms = [self._p99_ms(phase) for phase in self.phases if phase.is_calm]
         if any(map(math.isnan, calms_ms)):
             return math.nan, math.nan
-        beyond = (len(calms_ms) - 1) // 4
-        return calms_ms[beyond], calms_ms[-1 - beyond]
+        first_ms, beyond = calms_ms[0], (len(calms_ms) - 1) // 4
+        calms_ms.sort()
+        return min(first_ms, calms_ms[beyond]), calms_ms[-1 - beyond]
 
     def _p99_ms(self, phase: Phase) -> float:
         return self.pulse.p99_ms(phase.from_s, phase.until_s)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from penstock.errors import ConfigError
 from penstock.ports import Buffer
+from penstock.runtime.extent import Extent
 
 _IOV_MAX = 1024
 _LOOK_EVERY = 32 * 1024
@@ -68,18 +69,11 @@ class RealFile:
             status = os.fstat(fd)
             self._extent = Extent(status.st_dev, status.st_size)
         self._extent.on_write(position, position + sum(map(len, chunks)))
-        if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
-            return
-        pending = list(chunks)
-        while pending:
-            group = pending[:_IOV_MAX]
-            wanted = sum(map(len, group))
-            written = os.pwritev(fd, group, position)
-            position += written
-            if written == wanted:
-                del pending[: len(group)]
-            else:
-                pending = _without(pending, written)
+        try:
+            _write_all(fd, position, chunks)
+        except OSError:
+            self._extent = None  # nobody knows how long it is now
+            raise
 
     def read(self, position: int, length: int) -> bytes:
         data = os.pread(self._handle(), length, position)
@@ -142,49 +136,27 @@ class RealFile:
             self.give_up()
 
 
-class Extent:
-    """What of a file is durable with everything that a reader needs, so that bytes written over it are only data."""
-
-    __slots__ = ("_begun", "_has_grown", "_is_whole", "_settled", "_written", "device", "is_overwritten")
-
-    def __init__(self, device: int, size: int) -> None:
-        self.device = device
-        self.is_overwritten = False
-        self._written = size
-        self._begun = 0
-        self._settled = 0  # what stood there before may be in memory only
-        self._has_grown = False
-        self._is_whole = True
-
-    def on_write(self, position: int, end: int) -> None:
-        """Bytes are about to be written there."""
-        if end > self._settled:
-            self._has_grown = True
-            if position > self._written:
-                self._is_whole = False  # a hole: what fills it later is more than data
-            if end > self._written:
-                self._written = end
-
-    def begin_sync(self) -> None:
-        """All that was written so far is about to be synced."""
-        self.is_overwritten = self._is_whole and not self._has_grown
-        self._has_grown = False
-        self._begun = self._written
-
-    def end_sync(self, *, is_durable: bool) -> None:
-        """A sync has failed, or no more is under way."""
-        if is_durable:
-            self._settled = self._begun
-        else:
-            self._is_whole = False  # nobody knows what the disk holds
-
-
 def _opened(path: str, flags: int) -> int:
     fd = os.open(path, flags | os.O_RDWR | os.O_CLOEXEC, 0o640)
     if hasattr(os, "posix_fadvise"):
         # Else Linux reads up to read_ahead_kb ahead, which was 8 MB here, or 45 ms, and each sync waits behind that.
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
     return fd
+
+
+def _write_all(fd: int, position: int, chunks: Sequence[Buffer]) -> None:
+    if len(chunks) == 1 and os.pwrite(fd, chunks[0], position) == len(chunks[0]):
+        return
+    pending = list(chunks)
+    while pending:
+        group = pending[:_IOV_MAX]
+        wanted = sum(map(len, group))
+        written = os.pwritev(fd, group, position)
+        position += written
+        if written == wanted:
+            del pending[: len(group)]
+        else:
+            pending = _without(pending, written)
 
 
 def _without(chunks: list[Buffer], written: int) -> list[Buffer]:

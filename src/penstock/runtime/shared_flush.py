@@ -10,16 +10,17 @@ import ctypes
 import errno
 import fcntl
 import os
+import platform
+import re
 import struct
 import sys
 from pathlib import Path
 
-_WRITE_AND_WAIT = 1 | 2 | 4  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE and _WAIT_AFTER: as an fdatasync writes data
-_WRITE = 2  # only begin to
+_BEGIN = 2  # SYNC_FILE_RANGE_WRITE
+_WRITE_AND_WAIT = 1 | 2 | 4  # _WAIT_BEFORE, _WRITE and _WAIT_AFTER: all of the data, as an fdatasync writes it
+_KERNEL_LEAST = (5, 2)  # before, these three together left out what was locked
 _GET_FLAGS = 0x80086601  # FS_IOC_GETFLAGS
 _DATA_IN_JOURNAL = 0x4000  # FS_JOURNAL_DATA_FL
-
-_sync_fd = getattr(os, "fdatasync", os.fsync)
 
 
 class SharedFlush:
@@ -35,34 +36,34 @@ class SharedFlush:
         self.device = os.stat(folder).st_dev
         _refuse_other_ways(folder, self.device)
 
-    def run(self, grown: list[int], overwritten: list[int]) -> dict[int, int]:
+    def run(self, overwritten: list[int]) -> dict[int, int]:
         """The errno of each file handle, 0 if it is durable now; nothing is tried twice.
 
-        `grown`: files of which more than data must be synced. If the first flush fails, all of them have failed:
-        nobody knows what the disk holds of any.
+        If the flush fails, all of them have failed: nobody knows what the disk holds of any.
         """
-        handles = [*grown, *overwritten]
-        for handle in handles:
-            self._range(handle, 0, 0, _WRITE)  # so that the disk works on all of them; what fails is told below
-        errors = {handle: self._write_out(handle) for handle in handles}
-        whole = [handle for handle in handles if not errors[handle]]
-        is_flushed = False
-        for handle in [handle for handle in grown if not errors[handle]] or whole[-1:]:
+        errors = {handle: self._ask(handle, _BEGIN) for handle in overwritten}  # the disk works on all of them
+        for handle in overwritten:
+            errors[handle] = errors[handle] or self._ask(handle, _WRITE_AND_WAIT)
+        if whole := [handle for handle in overwritten if not errors[handle]]:
             try:
-                _sync_fd(handle)
-                is_flushed = True
+                _sync_fd(whole[-1])
             except OSError as error:
-                errors.update(dict.fromkeys([handle] if is_flushed else whole, error.errno or errno.EIO))
-                if not is_flushed:
-                    break
+                errors.update(dict.fromkeys(whole, error.errno or errno.EIO))
         return errors
 
-    def _write_out(self, handle: int) -> int:
-        return 0 if self._range(handle, 0, 0, _WRITE_AND_WAIT) == 0 else ctypes.get_errno() or errno.EIO
+    def _ask(self, handle: int, flags: int) -> int:
+        return 0 if self._range(handle, 0, 0, flags) == 0 else ctypes.get_errno() or errno.EIO
+
+
+def _sync_fd(handle: int) -> None:
+    os.fdatasync(handle)
 
 
 def _refuse_other_ways(folder: str, device: int) -> None:
-    """OSError unless this is ext4 that keeps data out of its journal."""
+    """OSError unless this is ext4 that keeps data out of its journal, on a kernel of today."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    if version is None or (int(version[1]), int(version[2])) < _KERNEL_LEAST:
+        raise OSError(f"Linux {platform.release()} is too old")
     block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     try:
         options = Path(f"/proc/fs/ext4/{block.resolve(strict=True).name}/options").read_text().split()
@@ -73,6 +74,7 @@ def _refuse_other_ways(folder: str, device: int) -> None:
 
 
 def _flags(folder: str) -> int:
+    """Of a folder; what is made in it has the same."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         (flags,) = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))

@@ -124,17 +124,22 @@ class SyncPool:
         return None
 
     def _sync_together(self, flush: SharedFlush, syncs: list[Sync]) -> list[Synced]:
-        """One flush for all of them; a file with unsynced writes has its handle."""
+        """One flush for those that need no more; a file with unsynced writes has its handle."""
         began_ns = time.monotonic_ns()
-        grown: list[int] = []
-        overwritten: list[int] = []
+        ended, handles = [], {}
         for sync in syncs:
             file = _real(sync.files[0])
-            (overwritten if file.is_overwritten_on(flush.device) else grown).append(file.open_handle)
-        errors = flush.run(grown, overwritten)
+            if file.is_overwritten_on(flush.device):
+                handles[sync.job] = file.open_handle
+            else:
+                ended.append(self._end(sync, self._sync(sync)))
+        errors = flush.run(list(handles.values()))
         self._pace.took(time.monotonic_ns() - began_ns)
-        numbers = [errors[_real(sync.files[0]).open_handle] for sync in syncs]
-        return [self._end(sync, os.strerror(no) if no else None) for sync, no in zip(syncs, numbers, strict=True)]
+        for sync in syncs:
+            if sync.job in handles:
+                number = errors[handles[sync.job]]
+                ended.append(self._end(sync, os.strerror(number) if number else None))
+        return ended
 
     def _collect_kernel(self, at_least: int) -> list[Synced]:
         if self._kernel is None or not self._in_kernel:
