@@ -135,8 +135,8 @@ def test_slow_syncs_make_larger_groups_and_double_nothing(start_traced: Start, r
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("call", ["fdatasync", "sync_file_range"])
 def test_partitions_that_are_synced_together_stop_if_that_fails(
-    start_broker: Start,
     fragile_disk: Callable[[int], FragileDisk],
+    start_broker: Start,
     need_tool: Callable[[str], str],
     recorder: Recorder,
     tmp_path: Path,
