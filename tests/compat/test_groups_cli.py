@@ -85,6 +85,8 @@ def test_what_a_group_has_no_position_for_is_counted_apart(penstock: Penstock, b
     for partition, values in ((0, ["one"]), (1, ["two", "three"])):
         write(broker_address, topic, values, partition=partition)
     fine(penstock("groups", "reset", topic, "--topic", topic, "--partition", "0", "--to", "latest"))
+    told = described(penstock, topic)
+    assert (told["lag"], told["never_read"], lags(penstock, topic)) == (0, 2, [0, None]), "also without a member"
     member = ConfluentMember(broker_address, topic, [topic])
     try:
         poll_until([member], lambda found: len(found) >= 2)

@@ -37,11 +37,11 @@ def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tu
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic"
     if any(isinstance(c, PartitionsAdded) and c.topic_id == topic.topic_id for c in changes):
         return ErrorCode.INVALID_REQUEST, "named twice in one request"
-    if asked.count <= topic.partitions:
-        return (
-            ErrorCode.INVALID_PARTITIONS,
-            f"Topic currently has {topic.partitions} partitions, which is not less than the requested {asked.count}.",
-        )
+    if asked.count == topic.partitions:
+        return ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.partitions} partition(s)."
+    if asked.count < topic.partitions:
+        higher = f"which is higher than the requested {asked.count}: their number can only grow."
+        return ErrorCode.INVALID_PARTITIONS, f"The topic currently has {topic.partitions} partition(s), {higher}"
     added = asked.count - topic.partitions
     if asked.assignments is not None and (
         len(asked.assignments) != added or any(a.broker_ids != [NODE_ID] for a in asked.assignments)

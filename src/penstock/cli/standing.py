@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, Patience, RefusedError, admin_module, reason
+from penstock.cli.client import ANSWER_TIMEOUT_S, NoTopicError, Patience, RefusedError, admin_module, answer, reason
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -117,20 +117,33 @@ def positions(client: AdminClient, name: str) -> dict[tuple[str, int], int]:
 
 
 def standings(client: AdminClient, name: str, members: list[Any]) -> list[Standing]:
-    """Every partition that the group has a position in, or that one of its members reads."""
+    """Every partition of a topic that the group has a position in, or that one of its members reads."""
     owners = {
         (place.topic, place.partition): member.member_id
         for member in members
         for place in (member.assignment.topic_partitions if member.assignment else ())
     }
     committed = positions(client, name)
-    places = sorted(committed.keys() | owners.keys())
+    topics = sorted({topic for topic, _ in committed})
+    beside = {(topic, partition) for topic in topics for partition in _partitions(client, topic)}
+    places = sorted(committed.keys() | owners.keys() | beside)
     bounds = _bounds(client, places)
     return [
         Standing(*place, committed.get(place), *bounds[place], owners.get(place, ""))
         for place in places
         if place in bounds
     ]
+
+
+def _partitions(client: AdminClient, topic: str) -> list[int]:
+    """None of a topic that is gone."""
+    from confluent_kafka import TopicCollection
+
+    try:
+        found = answer(client.describe_topics(TopicCollection([topic]))[topic], topic)
+    except NoTopicError:
+        return []
+    return [partition.id for partition in found.partitions]
 
 
 def _bounds(client: AdminClient, places: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
