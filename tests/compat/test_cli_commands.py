@@ -93,7 +93,9 @@ def test_a_refused_topic_is_refused_in_a_sentence(penstock: Penstock, topic: str
     """Twice the same name, a setting that is none, a name that cannot be, a topic that is not there."""
     fine(penstock("topics", "create", topic))
     assert "--if-missing" in refused(penstock("topics", "create", topic))
-    fine(penstock("topics", "create", topic, "--if-missing"))
+    assert fine(penstock("topics", "create", topic, "--if-missing")).strip() == f"{topic} is there already"
+    more = fine(penstock("topics", "create", topic, "--if-missing", "--partitions", "77"))
+    assert "is there already, with " in more
     said = refused(penstock("topics", "create", f"{topic}-2", "--config", "no.such.setting=1"), 2)
     assert "no.such.setting" in said
     assert "penstock config explain" in said

@@ -66,7 +66,9 @@ def create(
     except RefusedError as refused:
         if not if_missing or refused.code != "TOPIC_ALREADY_EXISTS":
             raise
-        click.echo(f"{name} is there already")
+        there = len(client.list_topics(name, timeout=ANSWER_TIMEOUT_S).topics[name].partitions)
+        differs = partitions is not None and partitions != there
+        click.echo(f"{name} is there already" + (f", with {count(there, 'partition')}" if differs else ""))
     else:
         click.echo(f"created {name}")
 
