@@ -50,6 +50,14 @@ def test_a_damaged_record_ends_reading_with_a_next_step(address: str) -> None:
     assert all(way in done.stderr for way in ("penstock doctor --data", "--from OFFSET", "--skip-damaged"))
 
 
+def test_the_port_for_metrics_is_not_taken_for_a_broker(tmp_path: Path) -> None:
+    """It is said at once what it speaks, not after a while that it said nothing."""
+    with BrokerProcess(tmp_path / "data", tmp_path) as broker:
+        done = penstock("topics", "list", "--broker", f"127.0.0.1:{broker.metrics_port}")
+    assert done.returncode == 1
+    assert f"127.0.0.1:{broker.metrics_port} speaks HTTP, not Kafka's protocol" in done.stderr
+
+
 def test_damaged_records_are_skipped_when_asked_and_told(address: str) -> None:
     """Every whole record is printed; status 1 says that not all are."""
     done = penstock("consume", "t", "--until-end", "--skip-damaged", "--broker", address)

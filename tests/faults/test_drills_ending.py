@@ -39,7 +39,7 @@ def until(happened: Callable[[], object]) -> None:
 @pytest.mark.parametrize(
     ("drill", "works"),
     [
-        (("penstock.drills.siege", "--connections", "10"), "penstock.drills.pulse"),
+        (("penstock.drills.siege", "--connections", "10"), "penstock.drills.pulse client"),
         (("penstock.drills.storm", "--minutes", "5", "--no-disk", "--report", "."), "writer-c"),
     ],
 )

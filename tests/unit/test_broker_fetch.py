@@ -8,10 +8,11 @@ from stage.batches import batch
 from stage.logs import cut
 from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_of
 
-from penstock.broker.events import Load, Loaded
+from penstock.broker.events import Load, Loaded, Note
 from penstock.errors import ErrorCode
 from penstock.log.layout import LOG, file_name, partition_folder
 from penstock.records.batch import decode_header
+from penstock.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
@@ -163,8 +164,26 @@ def test_a_damaged_record_is_an_error_with_a_way_on() -> None:
     stage.disk.inode(path).flip(len(batch([b"value"])) + 65, 2)
     assert code_of(stage.fetch(1, wait_ms=LONG_MS)) == ErrorCode.CORRUPT_MESSAGE
     assert "damaged record" in stage.notes
+    assert stage.node.damaged == {"rain-0": [1]}
     assert len(cut(records_of(stage.fetch(0)))) == 1
     assert decode_header(records_of(stage.fetch(2))).base_offset == 2
+
+
+def test_damage_is_told_once_however_often_it_is_met() -> None:
+    """A client asks twice a second, for ever: one line for each place, and it is known until the start moves on."""
+    stage = Stage()
+    topic_id = stage.topic()
+    stage.produce(*(batch([b"value"]) for _ in range(3)))
+    path = f"{partition_folder(topic_id, 0)}/{file_name(0, LOG)}"
+    for number in (0, 1):
+        stage.disk.inode(path).flip(number * len(batch([b"value"])) + 65, 2)
+    for offset in (0, 1, 0, 1, 1):
+        stage.fetch(offset)
+    assert [note.details["offset"] for note in stage.seen(Note) if note.event == "damaged record"] == [0, 1]
+    assert stage.node.counters.damaged_reads == 5
+    assert stage.node.damaged == {"rain-0": [0, 1]}
+    stage.ask(DeleteRecordsRequest([DeleteRecordsTopic("rain", [DeleteRecordsPartition(0, 2)])]), 2)
+    assert stage.node.damaged == {}
 
 
 def test_a_disk_that_does_not_read_is_a_storage_error() -> None:

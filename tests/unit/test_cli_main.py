@@ -296,6 +296,15 @@ def test_config_explain_gives_reason_and_bounds(capsys: pytest.CaptureFixture[st
     assert "2147483647" in capsys.readouterr().out
 
 
+def test_a_setting_that_several_tiers_have_is_explained_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody knows which one was meant; with the tier's name it is that one."""
+    assert main(["config", "explain", "insecure", "--json"]) == 0
+    assert [one["of"] for one in json.loads(capsys.readouterr().out)] == ["broker", "edge"]
+    for tier in ("broker", "edge"):
+        assert main(["config", "explain", f"{tier}.insecure", "--json"]) == 0
+        assert [one["of"] for one in json.loads(capsys.readouterr().out)] == [tier]
+
+
 def test_the_installed_command_is_this_one() -> None:
     """`penstock` on the path calls main."""
     (script,) = entry_points(group="console_scripts", name="penstock")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,18 @@ from penstock.drills.pulse import BEAT_S, Beat, Pulse, beats_until
 from penstock.drills.siege import TIMES_MAX, Outcome, Phase
 
 
-def outcome(*slow_ms: float) -> Outcome:
+def outcome(*slow_ms: float, disk_ms: tuple[float, ...] = ()) -> Outcome:
     """Calm and siege by turns, one second each; one beat in fifty takes as long as said, the others nothing."""
-    pulse = Pulse(1, "unhurt")
+    seconds = range(len(slow_ms))
+    phases = [Phase(f"phase {n}", n, n + 1, 1 << 20, is_calm=n % 2 == 0) for n in seconds]
+    return Outcome(1, phases, pulse_of(slow_ms), pulse_of(disk_ms), [])
+
+
+def pulse_of(slow_ms: tuple[float, ...]) -> Pulse:
+    pulse = Pulse()
     for second, slow in enumerate(slow_ms):
         pulse.beats += [Beat(second + beat / 100, 0.1 if beat % 50 else slow) for beat in range(100)]
-    seconds = range(len(slow_ms))
-    return Outcome(1, [Phase(f"phase {n}", n, n + 1, 1 << 20, is_calm=n % 2 == 0) for n in seconds], pulse, [])
+    return pulse
 
 
 @pytest.mark.parametrize(
@@ -62,6 +68,26 @@ def test_noise_that_lasts_from_a_calm_into_a_phase_is_not_held_against_the_siege
     assert outcome(1.0, 40.0, 1.0, 1.5, 1.0, 1.5, 1.0, 1.5, 90.0).verdict() is Result.INVALID
 
 
+@pytest.mark.parametrize(
+    ("disk_ms", "said"),
+    [
+        ((0.2, 30.0, 0.2), Result.UNKNOWN),  # the client waits for a disk that hangs, and no longer
+        ((0.2, 4.0, 0.2), Result.INVALID),  # slow, but that is not what the client waited for
+        ((30.0, 0.2, 30.0), Result.INVALID),  # at another time
+        ((), Result.INVALID),  # nobody looked
+    ],
+)
+def test_a_disk_that_hangs_without_the_broker_too_is_not_held_against_the_siege(
+    disk_ms: tuple[float, ...], said: Result
+) -> None:
+    """Nor does it prove that the client was unhurt."""
+    assert outcome(1.0, 31.0, 1.0, disk_ms=disk_ms).verdict() is said
+
+
+def test_a_hanging_disk_does_not_unsay_a_valid_phase() -> None:
+    assert outcome(1.0, 1.9, 1.0, disk_ms=(0.2, 30.0, 0.2)).verdict() is Result.VALID
+
+
 def test_harm_that_lasts_is_not_taken_for_the_machines_own_pace() -> None:
     """A broker that the first phase made ten times slower for good is so in every calm but the first."""
     assert outcome(1.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0).verdict() is Result.UNKNOWN
@@ -97,9 +123,9 @@ def crowded(in_the_crowd: list[Beat]) -> Outcome:
         Phase("crowd", CROWD_S, AFTER_S, 1 << 20),
         Phase("calm after", AFTER_S, END_S, 1 << 20, is_calm=True),
     ]
-    pulse = Pulse(1, "unhurt")
+    pulse = Pulse()
     pulse.beats = [*beats_between(0.0, CROWD_S, 0.001), *in_the_crowd, *beats_between(AFTER_S, END_S, 0.001)]
-    return Outcome(1_000_000, phases, pulse, [])
+    return Outcome(1_000_000, phases, pulse, Pulse(), [])
 
 
 def test_a_crowd_that_hurts_nobody_is_valid() -> None:
@@ -128,6 +154,25 @@ def test_records_that_were_due_during_a_stall_waited_too() -> None:
 
     assert [round(beat.took_ms / BEAT_S / 1e3, 3) for beat in waited] == [3.5, 2.5, 1.5, 0.5]
     assert len(beats_until(1.0, 1.0)) == 1
+
+
+def test_the_pulse_of_the_disk_syncs_until_told(tmp_path: Path) -> None:
+    """A process of its own, which leaves no file behind."""
+    for seconds in (0.5, 2, 8, 32):  # until it has begun, however slow its start
+        with Pulse.of_disk(tmp_path) as disk:
+            time.sleep(seconds)
+        if disk.beats:
+            break
+    assert not disk.is_lost
+    assert disk.beats
+    assert all(beat.took_ms > 0 for beat in disk.beats)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_cannot_be_written_to_is_a_lost_pulse(tmp_path: Path) -> None:
+    with Pulse.of_disk(tmp_path / "not-there") as disk:
+        pass
+    assert disk.is_lost
 
 
 @pytest.mark.parametrize("option", ["--frames", "--connections"])

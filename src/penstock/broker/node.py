@@ -365,6 +365,8 @@ class Node:
 
     def on_damage(self, partition: Partition, damage: Damage) -> None:
         self.counters.damaged_reads += 1
+        if not partition.meet_damage(damage.offset):
+            return
         where = {"offset": damage.offset, "next_offset": damage.next_offset}
         self.note("error", "damaged record", partition=partition.name, **where, reason=damage.reason)
 
@@ -376,6 +378,11 @@ class Node:
         """Partitions that do not take writes any more, and why: health is red while there are any."""
         found = {p.name: p.log.stopped for p in self._partitions if p.log.stopped}
         return {**found, **self.store.failed}
+
+    @property
+    def damaged(self) -> dict[str, list[int]]:
+        """Partitions in which damage was met since the start, and at which offsets: they go on, all else is read."""
+        return {p.name: offsets for p in self._partitions if (offsets := p.damaged)}
 
     def _on_gone(self, partition: Partition) -> None:
         """The topic was deleted: nobody waits for it any longer."""

@@ -12,6 +12,7 @@ from penstock.log.point import Point
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
 
+DAMAGES_MAX = 100  # of one partition are remembered
 _NONE = ErrorCode.NONE
 Shown = tuple[int, int]  # bytes for all readers, bytes for readers of what is committed
 
@@ -25,7 +26,9 @@ class Waiter(Protocol):
 class Partition:
     """A log with its waiting acknowledgements and fetches."""
 
-    __slots__ = ("_stable", "_staged", "_waiting", "announced", "counted", "fetches", "is_own", "log", "name")
+    __slots__ = (
+        "_damaged", "_stable", "_staged", "_waiting", "announced", "counted", "fetches", "is_own", "log", "name",
+    )  # fmt: skip
 
     def __init__(self, name: str, log: Log, *, is_own: bool = False) -> None:
         self.name = name
@@ -37,6 +40,19 @@ class Partition:
         self.counted = (log.batches_written, log.written.offset, log.bytes_written)
         self.announced = log.visible  # up to where waiting fetches have been told
         self._stable = log.stable
+        self._damaged: set[int] = set()
+
+    @property
+    def damaged(self) -> list[int]:
+        """Offsets at which damage was met, and that are still there."""
+        return sorted(offset for offset in self._damaged if offset >= self.log.start_offset)
+
+    def meet_damage(self, offset: int) -> bool:
+        """True the first time: whoever reads there asks again and again."""
+        if offset in self._damaged or len(self._damaged) >= DAMAGES_MAX:
+            return False
+        self._damaged.add(offset)
+        return True
 
     def when_durable(self, waiter: Waiter) -> None:
         """Tell `waiter` once all that is staged by now can be seen by readers, or has failed."""

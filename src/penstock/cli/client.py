@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import struct
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_S = 15.0
 _REACH_TIMEOUT_S = 5.0
+_SAY_TIMEOUT_S = 0.3  # a web server says at once that it does not understand
+_WHICH_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)  # length, ApiVersions, version 0, the first question, nobody
 _WRONG_REQUEST = ("INVALID_CONFIG", "INVALID_PARTITIONS", "INVALID_REPLICATION_FACTOR", "TOPIC_EXCEPTION")
 
 
@@ -82,15 +85,32 @@ def reach(addresses: str) -> dict[str, Any]:
     for address in known:
         try:
             # The client library retries for ever and tells nobody; a plain connection answers at once.
-            socket.create_connection(address, timeout=_REACH_TIMEOUT_S).close()
+            with socket.create_connection(address, timeout=_REACH_TIMEOUT_S) as connection:
+                speaks_http = _speaks_http(connection)
         except OSError as error:
             refused = error.strerror or str(error)
         else:
+            if speaks_http:
+                host, port = address
+                raise PenstockError(
+                    f"{host}:{port} speaks HTTP, not Kafka's protocol: it may be the broker's port for metrics, or the "
+                    "door of 'penstock run'; give that of --listen"
+                )
             return {"bootstrap.servers": addresses, "client.id": "penstock", "log_level": 0, "error_cb": _ignore}
     raise PenstockError(
         f"no broker answers at {addresses} ({refused.lower()}): start one with 'penstock broker', or name another with "
         f"--broker or {ADDRESS_VARIABLE}"
     )
+
+
+def _speaks_http(connection: socket.socket) -> bool:
+    """Whether it answers Kafka's first question, which versions there are, as a web server does."""
+    connection.settimeout(_SAY_TIMEOUT_S)
+    try:
+        connection.sendall(_WHICH_VERSIONS)
+        return connection.recv(5) == b"HTTP/"
+    except OSError:
+        return False  # whoever says nothing, or hangs up, is told apart by the call that follows
 
 
 def admin(addresses: str) -> AdminClient:

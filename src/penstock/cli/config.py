@@ -113,14 +113,16 @@ def _masked(name: str, value: Any) -> Any:
 @click.argument("name", required=False, shell_complete=_setting_names)
 @json_option
 def explain(name: str | None, as_json: bool) -> None:
-    """Say what a setting is for, its default and its bounds; without NAME: all of them."""
+    """Say what a setting is for, its default and its bounds, in every tier that has it; without NAME: all of them."""
     known = {setting["name"]: setting for setting in explanations()}
     if name is not None:
         wanted = name.removeprefix("broker.")
-        if wanted not in known:
+        alike = [wanted] if wanted != name else [name, *(f"{table}.{name}" for table in TABLES)]
+        found = {one: known[one] for one in alike if one in known}
+        if not found:
             near = hint(wanted, known) or ": 'penstock config explain' alone tells all of them"
             raise ConfigError(f"there is no setting {name}{near}")
-        known = {wanted: known[wanted]}
+        known = found
     if as_json:
         print_json(list(known.values()))
         return

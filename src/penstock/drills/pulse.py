@@ -1,6 +1,6 @@
-"""A normal client in a process of its own, which says how long each of its acknowledgements took.
+"""Beats in a process of their own, each of which says how long it took: of a normal client, or of the disk alone.
 
-python -m penstock.drills.pulse PORT TOPIC, until its standard input ends
+python -m penstock.drills.pulse client PORT TOPIC, or disk FOLDER, until its standard input ends
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -26,9 +30,12 @@ from penstock.wire.messages.produce import (
 )
 
 BEAT_S = 0.005
+DISK_BEAT_S = 0.025  # rare enough that the client hardly ever waits for it
 BEATS_MIN = 100  # of fewer, there is no p99
 _END_WITHIN_S = 60.0  # longer than it waits for an acknowledgement
 _VERSION = 9
+_BLOCK = bytes(4096)
+_BLOCKS = 256  # written again and again: nothing grows, so no beat waits for the file system's journal
 
 
 class Beat(NamedTuple):
@@ -38,24 +45,34 @@ class Beat(NamedTuple):
     took_ms: float
 
 
-def beats_until(due_s: float, acked_s: float) -> list[Beat]:
+def beats_until(due_s: float, acked_s: float, every_s: float = BEAT_S) -> list[Beat]:
     """What one acknowledgement says: of its own record, and of all that were due while it was waited for.
 
     Else a broker that stands still for ten seconds would be one slow record among thousands of quick ones.
     """
-    count = max(1, math.ceil((acked_s - due_s) / BEAT_S))
-    dues = (due_s + number * BEAT_S for number in range(count))
+    count = max(1, math.ceil((acked_s - due_s) / every_s))
+    dues = (due_s + number * every_s for number in range(count))
     return [Beat(at_s, (acked_s - at_s) * 1e3) for at_s in dues]
 
 
 class Pulse:
-    """Writes a record every few milliseconds from start to stop."""
+    """Beats every few milliseconds from start to stop."""
 
-    def __init__(self, port: int, topic: str) -> None:
-        self._command = [sys.executable, "-m", "penstock.drills.pulse", str(port), topic]
+    def __init__(self, *what: str) -> None:
+        self._command = [sys.executable, "-m", "penstock.drills.pulse", *what]
         self._process: subprocess.Popen[str] | None = None
         self.beats: list[Beat] = []
         self.is_lost = False  # it was refused, or waited in vain
+
+    @classmethod
+    def of_client(cls, port: int, topic: str) -> Self:
+        """A record, acknowledged."""
+        return cls("client", str(port), topic)
+
+    @classmethod
+    def of_disk(cls, folder: Path) -> Self:
+        """A block written and synced beside the broker's files, without the broker: what the machine did meanwhile."""
+        return cls("disk", str(folder))
 
     def p99_ms(self, from_s: float, until_s: float) -> float:
         """Of the beats due in that time; NaN if they were too few."""
@@ -80,20 +97,25 @@ class Pulse:
             self.beats = [Beat(*each) for each in json.loads(said or "[]")]
 
 
-def beat_until_told(port: int, topic: str, beats: list[Beat]) -> None:
-    """Write when the next beat is due, wait for the acknowledgement, note it in `beats`; until standard input ends.
+def beat_until_told(beat: Callable[[], None], every_s: float, beats: list[Beat]) -> None:
+    """Beat when the next is due, wait for its end, note it in `beats`; until standard input ends.
 
     A beat in vain is noted with the time that it was waited for, then raised.
     """
-    with PlainClient(port) as client:
-        due = time.monotonic() + BEAT_S
-        while not select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))[0]:
-            try:
-                _write(client, topic)
-            finally:
-                more = beats_until(due, time.monotonic())
-                beats += more
-            due = more[-1].at_s + BEAT_S
+    due = time.monotonic() + every_s
+    while not select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))[0]:
+        try:
+            beat()
+        finally:
+            more = beats_until(due, time.monotonic(), every_s)
+            beats += more
+        due = more[-1].at_s + every_s
+
+
+@contextmanager
+def _writing(port: str, topic: str) -> Iterator[Callable[[], None]]:
+    with PlainClient(int(port)) as client:
+        yield lambda: _write(client, topic)
 
 
 def _write(client: PlainClient, topic: str) -> None:
@@ -106,14 +128,42 @@ def _write(client: PlainClient, topic: str) -> None:
         raise PenstockError(f"a record of the normal client was refused: error {answer.error_code}")
 
 
-def main(port: str, topic: str) -> int:
-    """Beat, then say all beats; 1 if the client was refused or lost its connection."""
+@contextmanager
+def _syncing(folder: str) -> Iterator[Callable[[], None]]:
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        handle = file.fileno()
+        os.pwrite(handle, _BLOCK * _BLOCKS, 0)
+        os.fsync(handle)
+        positions = _rounds(len(_BLOCK), _BLOCKS)
+        yield lambda: _sync(handle, next(positions))
+
+
+def _rounds(size: int, count: int) -> Iterator[int]:
+    while True:
+        yield from range(0, size * count, size)
+
+
+def _sync(handle: int, position: int) -> None:
+    os.pwrite(handle, _BLOCK, position)
+    os.fdatasync(handle)
+
+
+_KINDS: dict[str, tuple[Callable[..., AbstractContextManager[Callable[[], None]]], float]] = {
+    "client": (_writing, BEAT_S),
+    "disk": (_syncing, DISK_BEAT_S),
+}
+
+
+def main(kind: str, *what: str) -> int:
+    """Beat, then say all beats; 1 if one was refused or lost its connection."""
     beats: list[Beat] = []
     status = 0
+    begin, every_s = _KINDS[kind]
     try:
-        beat_until_told(int(port), topic, beats)
+        with begin(*what) as beat:
+            beat_until_told(beat, every_s, beats)
     except (OSError, EOFError, PenstockError) as lost:
-        sys.stderr.write(f"the normal client: {lost!r}\n")
+        sys.stderr.write(f"the pulse of the {kind}: {lost!r}\n")
         status = 1
     try:
         sys.stdout.write(json.dumps(beats))

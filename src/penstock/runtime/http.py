@@ -29,7 +29,7 @@ class HttpChannel:
         if not data:
             raise EOFError
         self._data += data
-        if b"\r\n\r\n" not in self._data and len(self._data) < REQUEST_BYTES_MAX:
+        if b"\r\n\r\n" not in self._data and len(self._data) < REQUEST_BYTES_MAX and _may_be_http(self._data):
             return False
         self.out = answer(node, self._data)
         return True
@@ -43,6 +43,11 @@ class HttpChannel:
         return not self.out
 
 
+def _may_be_http(begun: bytes) -> bool:
+    """A Kafka client that was given the wrong port begins with a length, and would wait for an answer in vain."""
+    return all(letter > 0x1F for letter in begun[:4])
+
+
 def answer(node: Node, request: bytes) -> bytes:
     """The response to a request's bytes."""
     words = request.split(b"\r\n", 1)[0].split(b" ")
@@ -54,8 +59,9 @@ def answer(node: Node, request: bytes) -> bytes:
     if path == b"/metrics":
         return _response(200, "text/plain; version=0.0.4; charset=utf-8", render_metrics(node.counters, _gauges(node)))
     if path in (b"/health", b"/ready"):
-        stopped = node.stopped
-        body = {"status": "stopped partitions" if stopped else "ok", "stopped": stopped}
+        stopped, damaged = node.stopped, node.damaged
+        status = "stopped partitions" if stopped else "damaged records" if damaged else "ok"
+        body = {"status": status, "stopped": stopped, "damaged": damaged}
         return _response(503 if stopped else 200, "application/json", json.dumps(body) + "\n")
     return _response(404, "text/plain", "try /metrics, /health or /ready\n")
 
@@ -67,6 +73,7 @@ def _gauges(node: Node) -> dict[str, tuple[str, int]]:
         "partitions": ("Partitions of all topics.", node.catalog.partition_count),
         "partitions_open": ("Partitions in use since the start.", len(node.store.open)),
         "partitions_stopped": ("Partitions that a disk error has stopped.", len(node.stopped)),
+        "partitions_damaged": ("Partitions in which a damaged record was met since the start.", len(node.damaged)),
         "inflight_bytes": ("Bytes of requests unanswered and large replies unsent.", node.room.held_bytes),
     }
 
