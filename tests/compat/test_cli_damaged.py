@@ -50,6 +50,25 @@ def test_a_damaged_record_ends_reading_with_a_next_step(address: str) -> None:
     assert all(way in done.stderr for way in ("penstock doctor --data", "--from OFFSET", "--skip-damaged"))
 
 
+def test_a_partition_without_its_files_is_refused_with_a_next_step(tmp_path: Path) -> None:
+    """Whatever asks for it; the broker says why in one line, however often it is asked."""
+    with BrokerProcess(tmp_path / "data", tmp_path) as broker:
+        assert penstock("produce", "t", "--broker", broker.address, given="one").returncode == 0
+        assert penstock("consume", "t", "--group", "g", "--until-end", "--broker", broker.address).returncode == 0
+        broker.stop()
+        (segment,) = (tmp_path / "data" / "topics").glob("*/0/*.log")
+        segment.unlink()
+        broker.start()
+        for words in (("topics", "describe", "t"), ("consume", "t", "--until-end"), ("groups", "describe", "g")):
+            done = penstock(*words, "--broker", broker.address)
+            assert done.returncode == 1
+            assert "its log and /health say why, 'penstock doctor --data DIR' says what can be done" in done.stderr
+        lost = penstock("produce", "t", "--value", "two", "--timeout", "3", "--broker", broker.address)
+        assert "or cannot store it, which its log and /health would say" in lost.stderr
+        assert broker.said.count("partition cannot be opened") == 1
+        assert broker.get("/health")[0] == 503
+
+
 def test_the_port_for_metrics_is_not_taken_for_a_broker(tmp_path: Path) -> None:
     """It is said at once what it speaks, not after a while that it said nothing."""
     with BrokerProcess(tmp_path / "data", tmp_path) as broker:

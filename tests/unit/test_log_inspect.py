@@ -203,6 +203,7 @@ def test_missing_log_files_are_damage(disk: MemoryDisk) -> None:
         del disk.files[path]
     (found,) = inspected(disk)
     assert (found.kind, found.next_offset) == (Kind.MISSING, BATCHES * RECORDS)
+    assert "neither reads nor writes this partition" in found.advice
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])

@@ -58,7 +58,8 @@ class Store:
             # A failed sync is never tried again; for the rest, once in a while: a full disk may have room again.
             again_ms = _NEVER_MS if isinstance(error, SyncFailedError) else now_ms + REOPEN_MS
             self._failed[key] = _Failed(name, str(error), again_ms)
-            self.on_trouble("partition cannot be opened", name, str(error))
+            if failed is None or failed.reason != str(error):  # clients ask again and again
+                self.on_trouble("partition cannot be opened", name, str(error))
             return error
         self._failed.pop(key, None)
         partition = Partition(name, log)

@@ -173,6 +173,11 @@ def reason(error: KafkaException | KafkaError) -> str:
     text = broker_words(fault)
     if code in ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT"):
         return f"the broker did not answer in time ({text}): look whether it runs and has room, then try again"
+    if code == "KAFKA_STORAGE_ERROR":
+        return (
+            "the broker cannot read or write this partition's files: its log and /health say why, "
+            "'penstock doctor --data DIR' says what can be done"
+        )
     if code and not code.startswith("_") and text == broker_words(KafkaError(fault.code())):
         return f"{text} ({code})"  # the broker had no words of its own: Kafka's name can be looked up
     return text

@@ -100,7 +100,8 @@ class Tally:
         elif fault.name() == "_MSG_TIMED_OUT":
             self.fail(
                 number,
-                "the broker did not answer in time: it may be stored all the same, look before you send it again",
+                "the broker did not answer in time, or cannot store it, which its log and /health would say: it may be "
+                "stored all the same, look before you send it again",
             )
         else:
             self.fail(number, reason(fault))

@@ -26,6 +26,10 @@ class Kind(Enum):
     UNSYNCED = "unsynced"
 
 
+_RESTORE_ALL = (
+    "restore the files from a backup; until then the broker neither reads nor writes this partition, since new records "
+    "would get offsets that were given before; without a backup, delete the topic"
+)
 _RESTORE = "restore the file from a backup; what is there stays readable, and new records get offsets behind the gap"
 _REBUILT = "nothing to do: it is made again from the log, which alone is believed"
 _REMADE = "remove it while no broker runs: it is made again from the log, which alone is believed"
@@ -133,7 +137,7 @@ def _judge(segments: list[_Scanned], witness: Witness | None, folder: str) -> It
     if not segments:
         if witness is not None and witness.offset > 0:
             what = f"records up to offset {witness.offset} were acknowledged, but there is no log file"
-            yield Finding(Kind.MISSING, folder, what, _RESTORE, offset=0, next_offset=witness.offset)
+            yield Finding(Kind.MISSING, folder, what, _RESTORE_ALL, offset=0, next_offset=witness.offset)
         return
     proven = witness is not None and any(_holds(segment, witness) for segment in segments)
     due: int | None = None
