@@ -43,7 +43,7 @@ app.ingest(sources.Http("/shop/notes"), into="notes")
 app.ingest(sources.Http(), into="fleeting")
 app.ingest(sources.Http(), into="anything")
 
-@app.query(reads="purchases", writes="decisions")
+@app.query(reads="purchases", writes="decisions", watermark="2 hours")
 def decide(purchases): return purchases
 
 @app.query(reads="decisions", writes="verdicts")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from driving.analyze import Analyze
-from driving.records import Record, read, reading, send
+from driving.records import Record, read, reading, send, stored
 
 from penstock.drills.broker_process import BrokerProcess
 
@@ -147,6 +150,27 @@ def test_positions_tell_what_is_committed(shop: Analyze, broker: BrokerProcess) 
     assert set(status["positions"]["purchases"]) == {"0", "1"}
     assert status["rows_in"] > 0
     assert status["checkpoint_ms"] > 0
+
+
+def test_a_real_time_query_lags_by_what_has_no_result_yet(shop: Analyze, broker: BrokerProcess) -> None:
+    """It commits twice a minute: what it has answered since is not before it any more."""
+    with reading(broker.address, "penstock.queries") as reader, reading(broker.address, "decisions") as results:
+
+        def reports(found: list[Record], since_ms: int) -> list[dict[str, Any]]:
+            return [r.json for r in found if r.key == "decide" and r.json["at_ms"] > since_ms]
+
+        for number in itertools.count():
+            sent = [purchase(n, id=f"lag-{number}-{n}", card=f"card-{n}") for n in range(6)]
+            send(broker.address, "purchases", sent)
+            wanted = {one["id"] for one in sent}
+            results.until(lambda found, wanted=wanted: wanted <= {r.json["id"] for r in found})
+            now_ms = time.time_ns() // 1_000_000
+            told = reader.until(lambda found, now_ms=now_ms: len(reports(found, now_ms)) >= 3)
+            report = reports(told, now_ms)[-1]  # each second it looks how much there is
+            uncommitted = stored(broker.address, "purchases") - sum(report["positions"]["purchases"].values())
+            if uncommitted >= len(sent) and report["lag"] == 0:
+                return
+            assert number < 20, f"{uncommitted} are not committed: {report}"
 
 
 def test_a_clean_stop_is_quick_and_leaves_nobody_behind(shop: Analyze) -> None:

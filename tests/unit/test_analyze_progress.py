@@ -38,7 +38,7 @@ def test_what_spark_does_not_know_stays_unknown() -> None:
     take_progress(numbers, bare, 1)
     assert (numbers.rows_out_per_s, numbers.rows_in_per_s) == (None, None)
     assert (numbers.state_rows, numbers.late) == (None, None)
-    assert (numbers.positions, lag_behind(numbers, {("in", 0): 5})) == ({}, None)
+    assert (numbers.positions, lag_behind(numbers, {("in", 0): 5}, {})) == ({}, None)
 
 
 def test_what_a_sink_of_ours_wrote_counts_where_spark_does_not_know() -> None:
@@ -61,7 +61,17 @@ def test_a_later_progress_moves_positions_and_adds_up_rows() -> None:
 def test_lag_is_what_stands_behind_the_positions() -> None:
     numbers = Numbers()
     take_progress(numbers, progress(), 1)
-    assert lag_behind(numbers, {("in", 0): 45, ("in", 1): 2, ("other", 0): 6}) == 5
+    assert lag_behind(numbers, {("in", 0): 45, ("in", 1): 2, ("other", 0): 6}, {}) == 5
+
+
+def test_what_a_result_was_seen_of_is_no_longer_before_the_query() -> None:
+    """A real-time query commits twice a minute and answers in milliseconds: its lag is what has no result yet."""
+    numbers, ends = Numbers(), {("in", 0): 100, ("in", 1): 10}
+    assert lag_behind(numbers, ends, {("in", 0): 100}) is None, "nobody knows of partition 1"
+    assert lag_behind(numbers, ends, {("in", 0): 97, ("in", 1): 12}) == 3
+    take_progress(numbers, progress(), 1)
+    assert lag_behind(numbers, ends, {}) == 59 + 7
+    assert lag_behind(numbers, ends, {("in", 0): 99, ("in", 1): 2}) == 1 + 7
 
 
 def test_batches_that_ended_between_two_looks_are_all_counted() -> None:

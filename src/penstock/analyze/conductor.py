@@ -17,6 +17,7 @@ from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life, ready_words
 from penstock.analyze.modes import ONCE, Choice, choose, may_be_real_time, obstacle
+from penstock.analyze.newest import Newest
 from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.queue import Queue
 from penstock.analyze.runner import Job, Runner
@@ -179,11 +180,8 @@ class Conductor:
 
     def _records(self) -> list[Mapping[str, Any]]:
         shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms()}
-        ends, latency_ms = self._reporter.ends, self._reporter.latency_ms
-        return [
-            shared | runner.record(ends) | {"latency_ms": latency_ms.get(runner.job.writes)}
-            for runner in list(self._runners)
-        ]
+        ends, newest = self._reporter.ends, self._reporter.newest
+        return [shared | runner.record(ends, newest.get(runner.job.writes, Newest())) for runner in list(self._runners)]
 
 
 def say(line: str) -> None:

@@ -73,19 +73,26 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     numbers.positions = positions  # as a whole: another thread reports them
 
 
-def lag_behind(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> int | None:
-    """Events that are in the topics and not yet committed; None while the query never committed."""
-    if not numbers.positions:
-        return None
-    return sum(
-        max(0, end - numbers.positions.get(topic, {}).get(str(partition), 0))
-        for (topic, partition), end in ends.items()
-    )
+def lag_behind(
+    numbers: Numbers, ends: Mapping[tuple[str, int], int], reached: Mapping[tuple[str, int], int]
+) -> int | None:
+    """Events that the query has still before it; None where nobody knows.
+
+    A real-time query commits twice a minute: what it did since is known by its results, up to where it has `reached`.
+    """
+    lag = 0
+    for (topic, partition), end in ends.items():
+        committed = numbers.positions.get(topic, {}).get(str(partition))
+        found = reached.get((topic, partition))
+        if end and committed is None and found is None and not numbers.positions:
+            return None
+        lag += max(0, end - max(committed or 0, found or 0))
+    return lag if ends else None
 
 
 def is_caught_up(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> bool:
     """Whether next to nothing is before a query, or no more than half of what its last batch took; False if unknown."""
-    lag = lag_behind(numbers, ends)
+    lag = lag_behind(numbers, ends, {})
     left = sum(ends.values()) if lag is None else lag
     return bool(ends) and left <= max(_LITTLE, numbers.rows_in_last // 2)
 

@@ -12,6 +12,7 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
+from penstock.analyze.newest import Newest
 from penstock.analyze.progress import (
     Batch,
     Numbers,
@@ -60,12 +61,14 @@ class Runner:
         self._query: StreamingQuery | None = None
         self._batch: Batch | None = None
         self._moved_ns = 0
+        self._began_ms = 0
         self._looks = 0
         self._looks_asking = 0
 
     def start(self, now_ms: int) -> None:
         """Start it, now; what goes wrong is told to its life."""
         self.life.on_starting()
+        self._began_ms = now_ms
         if self.job.from_latest:
             self._checkpoint.clear()
         try:
@@ -133,7 +136,7 @@ class Runner:
     def _mine(self, ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         return {place: end for place, end in ends.items() if place[0] in self.job.reads}
 
-    def record(self, ends: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+    def record(self, ends: Mapping[tuple[str, int], int], newest: Newest) -> dict[str, Any]:
         """How it is, as the topic penstock.queries tells it."""
         numbers, life = self.numbers, self.life
         return {
@@ -148,13 +151,14 @@ class Runner:
             "rows_out_per_s": numbers.rows_out_per_s,
             "rows_in": numbers.rows_in,
             "rows_out": numbers.rows_out,
-            "lag": lag_behind(numbers, self._mine(ends)),
+            "lag": lag_behind(numbers, self._mine(ends), newest.since(self._began_ms)),
             "watermark": numbers.watermark,
             "late": numbers.late,
             "state_rows": numbers.state_rows,
             "state_bytes": numbers.state_bytes,
             "checkpoint_ms": numbers.checkpoint_ms,
             "positions": numbers.positions,
+            "latency_ms": newest.latency_ms,
             "reason": life.reason,
             "restarts": life.restarts,
         }

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from penstock.analyze.latency import LatencySampler
+from penstock.analyze.newest import Newest, NewestResults
 from penstock.analyze.queue import Queue
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
@@ -29,7 +29,7 @@ class Reporter:
         """`records` gives one status a query, at any time and from this thread."""
         self._queue = queue
         self._topics = list(plan.topics)
-        self._sampler = LatencySampler(queue.address, [query.writes for query in plan.queries.values()])
+        self._newest = NewestResults(queue.address, [query.writes for query in plan.queries.values()])
         self._records = records
         self._changed = threading.Event()
         self._stopping = False
@@ -48,9 +48,9 @@ class Reporter:
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
 
     @property
-    def latency_ms(self) -> Mapping[str, dict[str, float]]:
-        """Of each output topic, as far as it is known."""
-        return self._sampler.latency_ms
+    def newest(self) -> Mapping[str, Newest]:
+        """What the newest results of each output topic tell."""
+        return self._newest.told
 
     def start(self) -> None:
         self._thread.start()
@@ -77,7 +77,7 @@ class Reporter:
             self._changed.clear()
         self._go_on(False)
         self._producer.flush(_EVERY_S)
-        self._sampler.close()
+        self._newest.close()
 
     def _go_on(self, looks: bool) -> None:
         try:
@@ -93,7 +93,7 @@ class Reporter:
         if self.queue_answers:
             self.ends = self.ends | self._queue.ends(self._topics)  # as a whole: another thread reads them
             with suppress(KafkaException):
-                self._sampler.sample(self.ends)
+                self._newest.sample(self.ends)
 
     def _report(self) -> None:
         for record in self._records():

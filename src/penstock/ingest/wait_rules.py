@@ -71,9 +71,10 @@ def with_result(id: str, value: bytes) -> Answer:
     return Answer(200, b'{"id":%s,"result":%s}' % (msgspec.json.encode(id), _json(value)))
 
 
-def without_result(id: str, query: str) -> Answer:
+def without_result(id: str, query: str, watermark: str | None) -> Answer:
     """The query has passed the event."""
-    reason = f"query {query} has passed this event and wrote no result for it"
+    late = f": it left it out, or it came too late (its watermark is {watermark})" if watermark else ""
+    reason = f"query {query} has passed this event and wrote no result for it{late}"
     return Answer(200, msgspec.json.encode({"id": id, "result": None, "reason": reason}))
 
 

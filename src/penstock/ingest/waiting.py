@@ -111,7 +111,9 @@ class Waiting:
         counters.wait.add((time.perf_counter() - began) * 1000)
         value = result.result()
         counters.waits["none" if value is None else "result"] += 1
-        return wait_rules.without_result(id, wait.query) if value is None else wait_rules.with_result(id, value)
+        if value is not None:
+            return wait_rules.with_result(id, value)
+        return wait_rules.without_result(id, wait.query, self._collector.plan.queries[wait.query].watermark)
 
 
 def _settle(result: asyncio.Future[bytes | None], value: bytes | None) -> None:

@@ -101,3 +101,14 @@ def read(queue: str, topic: str, done: Callable[[list[Record]], bool]) -> list[R
     """Everything in a topic, once `done` of it."""
     with reading(queue, topic) as reader:
         return reader.until(done)
+
+
+def stored(queue: str, topic: str) -> int:
+    """How many offsets a topic has given out."""
+    consumer = Consumer({"bootstrap.servers": queue, "group.id": "test", "enable.auto.commit": False})
+    try:
+        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+        ends = [consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in partitions]
+        return sum(ends)
+    finally:
+        consumer.close()
