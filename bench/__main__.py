@@ -26,6 +26,7 @@ from bench.rows import chosen
 from bench.runner import run_rows
 from bench.scene import Scene, say
 from bench.statement import statement
+from bench.stolen import stolen_percent, ticks_now
 
 _PAGE = ROOT / "docs" / "benchmarks.md"
 _KEPT = _PAGE.with_suffix(".json")  # the last measurement of every row
@@ -77,7 +78,7 @@ def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[s
     folder.mkdir(parents=True)
     _raise_file_limit()
     machine = describe_machine(folder)
-    facts = statement(pace, machine)
+    before = ticks_now()
     scene = Scene(folder, pace)
     try:
         results = outcomes(rows, run_rows(scene, rows, options.ours_only))
@@ -87,6 +88,8 @@ def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[s
     finally:
         scene.stop_brokers()
     shutil.rmtree(folder, ignore_errors=True)
+    machine["taken by other guests meanwhile"] = f"{stolen_percent(before, ticks_now()):.1f} % of the processors"
+    facts = statement(pace, machine)
     for section in dict.fromkeys(row.section for row in rows):
         print("\n".join(facts[section]))
     for result in results:

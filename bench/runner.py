@@ -9,6 +9,7 @@ from bench.requests import RequestsTrial
 from bench.row import Row, Trial
 from bench.scene import KAFKA, NO_FSYNC, OURS, Scene, say
 from bench.start import StartTrial
+from bench.stolen import stolen_percent, ticks_now
 
 Values = dict[Trial, list[dict[str, float]]]
 
@@ -55,10 +56,12 @@ def _run_group(scene: Scene, trials: Sequence[Trial], values: Values) -> None:
     rounds = 1 if once else scene.pace.rounds
     for number in range(-warm_rounds, rounds):
         for trial in trials:
+            before = ticks_now()
             result = trial.run(scene)
+            stolen = stolen_percent(before, ticks_now())
             numbers = ", ".join(f"{name} {value:,.4g}" for name, value in result.items())
             label = "warm-up" if number < 0 else f"round {number + 1}/{rounds}"
-            say(f"  {label}: {trial} {numbers}")
+            say(f"  {label}: {trial} {numbers}; the host gave {stolen:.1f} % of the processors to others")
             if number >= 0:
                 values.setdefault(trial, []).append(result)
 

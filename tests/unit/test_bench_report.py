@@ -20,6 +20,7 @@ from bench.produce import steady_rate  # noqa: E402
 from bench.row import PATH, QUEUE, Row  # noqa: E402
 from bench.rows import ROWS, chosen  # noqa: E402
 from bench.runner import Values, sorted_in_turns  # noqa: E402
+from bench.stolen import Ticks, stolen_percent, ticks_now  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
 SAID = """2000000 records sent, 76557.954371 records/sec (7.30 MB/sec), 3269.80 ms avg latency, 5308.00 ms max latency.
@@ -192,3 +193,14 @@ def test_a_query_that_gave_no_result_is_no_measurement() -> None:
     """Nothing is not fast."""
     with pytest.raises(ValueError, match="nothing was measured"):
         summary([], [])
+
+
+def test_what_the_host_gave_to_others_is_told(tmp_path: Path) -> None:
+    """Two lines of /proc/stat: user, nice, system, idle, waiting, interrupts twice, stolen, and guests of its own."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+    before = ticks_now(stat)
+    assert before == Ticks(40, 1_000)
+    stat.write_text("cpu  150 0 50 820 10 0 0 70 9 0\n")
+    assert stolen_percent(before, ticks_now(stat)) == 30.0
+    assert stolen_percent(before, before) == 0.0
