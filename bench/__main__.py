@@ -88,7 +88,7 @@ def _measure(rows: list[Row], pace: Pace, options: argparse.Namespace) -> dict[s
     finally:
         scene.stop_brokers()
     shutil.rmtree(folder, ignore_errors=True)
-    machine["taken by other guests meanwhile"] = f"{stolen_percent(before, ticks_now()):.1f} % of the processors"
+    machine["kept back by the host meanwhile"] = f"{stolen_percent(before, ticks_now()):.1f} % of the processors"
     facts = statement(pace, machine)
     for section in dict.fromkeys(row.section for row in rows):
         print("\n".join(facts[section]))

@@ -61,7 +61,7 @@ def _run_group(scene: Scene, trials: Sequence[Trial], values: Values) -> None:
             stolen = stolen_percent(before, ticks_now())
             numbers = ", ".join(f"{name} {value:,.4g}" for name, value in result.items())
             label = "warm-up" if number < 0 else f"round {number + 1}/{rounds}"
-            say(f"  {label}: {trial} {numbers}; the host gave {stolen:.1f} % of the processors to others")
+            say(f"  {label}: {trial} {numbers}; the host kept back {stolen:.1f} % of the processors")
             if number >= 0:
                 values.setdefault(trial, []).append(result)
 

@@ -1,4 +1,4 @@
-"""How much processor time the host of this virtual machine gave to others: where it is much, a ratio tells of them."""
+"""How much processor time the host of this virtual machine kept back: where it is much, a ratio tells of that."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_an_event_that_the_query_drops_has_no_result_and_says_so(shop: EdgeStage
     assert answer.status == 200
     assert answer.json["result"] is None
     assert "query decide has passed this event" in answer.json["reason"]
-    assert "it came too late (its watermark is 2 hours)" in answer.json["reason"]
+    assert "the event came too late (the watermark is 2 hours)" in answer.json["reason"]
 
 
 def test_behind_a_transaction_an_event_that_is_dropped_is_told_too(shop: EdgeStage) -> None:

@@ -139,11 +139,16 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(shop: Analyze, broker: 
 
 def test_positions_tell_what_is_committed(shop: Analyze, broker: BrokerProcess) -> None:
     """Every status names its query; once one has committed everything, nothing lags."""
+    there = stored(broker.address, "purchases")
     with reading(broker.address, "penstock.queries") as reader:
 
         def caught_up(found: list[Record]) -> bool:
             mine = [r.json for r in found if r.key == "decide"]
-            return bool(mine) and bool(mine[-1]["positions"]) and mine[-1]["lag"] == 0
+            return (
+                bool(mine)
+                and sum(mine[-1]["positions"].get("purchases", {}).values()) == there
+                and mine[-1]["lag"] == 0
+            )
 
         status = [r.json for r in reader.until(caught_up) if r.key == "decide"][-1]
     assert set(status["positions"]) == {"purchases"}
@@ -164,10 +169,10 @@ def test_a_real_time_query_lags_by_what_has_no_result_yet(shop: Analyze, broker:
             send(broker.address, "purchases", sent)
             wanted = {one["id"] for one in sent}
             results.until(lambda found, wanted=wanted: wanted <= {r.json["id"] for r in found})
-            now_ms = time.time_ns() // 1_000_000
-            told = reader.until(lambda found, now_ms=now_ms: len(reports(found, now_ms)) >= 3)
-            report = reports(told, now_ms)[-1]  # each second it looks how much there is
-            uncommitted = stored(broker.address, "purchases") - sum(report["positions"]["purchases"].values())
+            later_ms = time.time_ns() // 1_000_000 + 2_000  # each second it looks how much there is
+            told = reader.until(lambda found, later_ms=later_ms: bool(reports(found, later_ms)))
+            report = reports(told, later_ms)[-1]
+            uncommitted = stored(broker.address, "purchases") - sum(report["positions"].get("purchases", {}).values())
             if uncommitted >= len(sent) and report["lag"] == 0:
                 return
             assert number < 20, f"{uncommitted} are not committed: {report}"

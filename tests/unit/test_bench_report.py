@@ -195,7 +195,7 @@ def test_a_query_that_gave_no_result_is_no_measurement() -> None:
         summary([], [])
 
 
-def test_what_the_host_gave_to_others_is_told(tmp_path: Path) -> None:
+def test_what_the_host_kept_back_is_told(tmp_path: Path) -> None:
     """Two lines of /proc/stat: user, nice, system, idle, waiting, interrupts twice, stolen, and guests of its own."""
     stat = tmp_path / "stat"
     stat.write_text("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")

@@ -9,6 +9,7 @@ from stage.logs import cut
 from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_of
 
 from penstock.broker.events import Load, Loaded, Note
+from penstock.broker.partition import DAMAGES_MAX
 from penstock.errors import ErrorCode
 from penstock.log.layout import LOG, file_name, partition_folder
 from penstock.records.batch import decode_header
@@ -184,6 +185,24 @@ def test_damage_is_told_once_however_often_it_is_met() -> None:
     assert stage.node.damaged == {"rain-0": [0, 1]}
     stage.ask(DeleteRecordsRequest([DeleteRecordsTopic("rain", [DeleteRecordsPartition(0, 2)])]), 2)
     assert stage.node.damaged == {}
+
+
+def test_damage_is_told_again_where_the_start_has_moved_beyond_what_is_remembered() -> None:
+    """Places are bounded; those that are deleted make room for what is met later."""
+    stage = Stage()
+    topic_id = stage.topic()
+    many = DAMAGES_MAX + 2
+    stage.produce(*(batch([b"value"]) for _ in range(many)))
+    path = f"{partition_folder(topic_id, 0)}/{file_name(0, LOG)}"
+    for number in range(many):
+        stage.disk.inode(path).flip(number * len(batch([b"value"])) + 65, 2)
+        stage.fetch(number)
+    assert stage.node.damaged == {"rain-0": list(range(DAMAGES_MAX))}
+
+    stage.ask(DeleteRecordsRequest([DeleteRecordsTopic("rain", [DeleteRecordsPartition(0, 50)])]), 2)
+    stage.fetch(many - 1)
+
+    assert stage.node.damaged == {"rain-0": [*range(50, DAMAGES_MAX), many - 1]}
 
 
 def test_a_disk_that_does_not_read_is_a_storage_error() -> None:

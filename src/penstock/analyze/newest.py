@@ -12,27 +12,37 @@ from penstock.event import SOURCE, TIME
 
 _SAMPLE_MAX = 16  # of each partition: enough for a mean, little enough to cost nothing
 _READ_S = 0.2
+_STAIRS_MAX = 8  # a query that begins again and again gets less far each time, or it would not
+_DIGITS_MAX = 18  # anybody may write headers
 
 Place = tuple[str, int]
 Ends = Mapping[Place, int]
+Result = tuple[Mapping[str, bytes], int]  # its headers, and when it was written
 
 
 class Reached(NamedTuple):
-    """The event next to the last one of a partition of which a result was seen, and when that was written."""
+    """The event next to one of which a result was seen, and when that result was written."""
 
     position: int
     written_ms: int
+
+
+Stairs = tuple[Reached, ...]  # the later written, the less far: an earlier run of the query may have got further
 
 
 class Newest(NamedTuple):
     """What is known from the results of one topic."""
 
     latency_ms: dict[str, float] | None = None
-    reached: Mapping[Place, Reached] = {}  # by the partitions that the query reads
+    reached: Mapping[Place, Stairs] = {}  # by the partitions that the query reads
 
     def since(self, began_ms: int) -> dict[Place, int]:
         """How far a query has come that began then; what an earlier run of it had reached is done again."""
-        return {place: reached.position for place, reached in self.reached.items() if reached.written_ms >= began_ms}
+        found = {
+            place: [reached.position for reached in stairs if reached.written_ms >= began_ms]
+            for place, stairs in self.reached.items()
+        }
+        return {place: max(positions) for place, positions in found.items() if positions}
 
 
 class NewestResults:
@@ -45,8 +55,9 @@ class NewestResults:
         self._consumer: Any = Consumer(
             {
                 "bootstrap.servers": queue,
-                "group.id": "penstock-latency",
+                "group.id": "penstock-newest",
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,  # the last offsets may be the end of a transaction, which nobody is given
                 "queued.max.messages.kbytes": 1024,
                 "log_level": 0,
                 "error_cb": lambda _: None,
@@ -60,38 +71,48 @@ class NewestResults:
             for place, end in ends.items()
             if place[0] in self._topics and end > self._seen.setdefault(place, end)
         }
-        self._seen |= {place: ends[place] for place in new}
-        if not new:
-            return
-        found: dict[str, list[tuple[Mapping[str, bytes], int]]] = {}
+        if new:
+            told = {topic: take(self.told.get(topic, Newest()), of) for topic, of in self._read(new, ends).items()}
+            self.told = {**self.told, **told}  # as a whole: another thread reads it
+
+    def _read(self, new: Mapping[Place, int], ends: Ends) -> dict[str, list[Result]]:
+        """By topic, from each place on up to its end; what does not come in time is read with the next look."""
+        found: dict[str, list[Result]] = {}
+        left = dict(new)
         self._consumer.assign([TopicPartition(*place, start) for place, start in new.items()])
-        left = sum(ends[place] - start for place, start in new.items())
         deadline = time.monotonic() + _READ_S
-        while left > 0 and (wait := deadline - time.monotonic()) > 0:
-            for message in self._consumer.consume(left, wait):
-                left -= 1
-                if message.error() is None:
-                    result = dict(message.headers() or []), message.timestamp()[1]
-                    found.setdefault(message.topic(), []).append(result)
+        while left and (wait := deadline - time.monotonic()) > 0:
+            for message in self._consumer.consume(sum(ends[place] - at for place, at in left.items()), wait):
+                place, error = (message.topic(), message.partition()), message.error()
+                if error is None:
+                    self._seen[place] = message.offset() + 1
+                    found.setdefault(place[0], []).append((dict(message.headers() or []), message.timestamp()[1]))
+                elif error.name() == "_PARTITION_EOF":
+                    self._seen[place] = max(self._seen[place], ends[place])
+            left = {place: max(at, self._seen[place]) for place, at in left.items() if self._seen[place] < ends[place]}
         self._consumer.unassign()
-        # As a whole: another thread reads it.
-        self.told = {**self.told, **{topic: take(self.told.get(topic, Newest()), of) for topic, of in found.items()}}
+        return found
 
     def close(self) -> None:
         self._consumer.close()
 
 
-def take(before: Newest, results: Sequence[tuple[Mapping[str, bytes], int]]) -> Newest:
-    """What is known after results, each with its headers and when it was written."""
+def take(before: Newest, results: Sequence[Result]) -> Newest:
+    """What is known after more results."""
     took, reached = [], dict(before.reached)
-    fresh: dict[Place, Reached] = {}
-    for headers, written_ms in results:
-        if (accepted := headers.get(TIME) or b"").isdigit():
-            took.append(max(0, written_ms - int(accepted)))
+    for headers, written_ms in sorted(results, key=lambda result: result[1]):
+        if (accepted_ms := _number(headers.get(TIME))) is not None:
+            took.append(max(0, written_ms - accepted_ms))
         if (source := _source(headers)) is not None:
             place, offset = source
-            fresh[place] = max(fresh.get(place, Reached(0, 0)), Reached(offset + 1, written_ms))
-    return Newest(summary(took) if took else before.latency_ms, reached | fresh)
+            reached[place] = _climb(reached.get(place, ()), Reached(offset + 1, written_ms))
+    return Newest(summary(took) if took else before.latency_ms, reached)
+
+
+def _climb(stairs: Stairs, reached: Reached) -> Stairs:
+    """Whoever got less far, and earlier, tells nothing any more."""
+    higher = [step for step in stairs if step.position > reached.position]
+    return (*higher[: _STAIRS_MAX - 1], reached)
 
 
 def summary(took_ms: Sequence[int]) -> dict[str, float]:
@@ -101,7 +122,12 @@ def summary(took_ms: Sequence[int]) -> dict[str, float]:
 
 def _source(headers: Mapping[str, bytes]) -> tuple[Place, int] | None:
     """TOPIC/PARTITION/OFFSET; None where anybody else wrote something there."""
-    topic, *numbers = (headers.get(SOURCE) or b"").decode(errors="replace").rsplit("/", 2)
-    if len(numbers) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+    topic, *words = (headers.get(SOURCE) or b"").rsplit(b"/", 2)
+    partition, offset = map(_number, words) if len(words) == 2 else (None, None)
+    if partition is None or offset is None:
         return None
-    return (topic, int(numbers[0])), int(numbers[1])
+    return (topic.decode(errors="replace"), partition), offset
+
+
+def _number(text: bytes | None) -> int | None:
+    return int(text) if text and text.isdigit() and len(text) <= _DIGITS_MAX else None

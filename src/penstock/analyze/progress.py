@@ -76,9 +76,10 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
 def lag_behind(
     numbers: Numbers, ends: Mapping[tuple[str, int], int], reached: Mapping[tuple[str, int], int]
 ) -> int | None:
-    """Events that the query has still before it; None where nobody knows.
+    """Events behind the last commit, or behind the furthest one with a result; None where nobody knows.
 
-    A real-time query commits twice a minute: what it did since is known by its results, up to where it has `reached`.
+    A real-time query commits twice a minute: what it did since is known by its results alone, up to where it has
+    `reached`. Events near there may still be under way in another task, or may have been left out for good.
     """
     lag = 0
     for (topic, partition), end in ends.items():

@@ -12,7 +12,7 @@ from penstock.log.point import Point
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
 
-DAMAGES_MAX = 100  # of one partition are remembered
+DAMAGES_MAX = 100  # places of one partition are remembered and told: a disk with more has lost more than records
 _NONE = ErrorCode.NONE
 Shown = tuple[int, int]  # bytes for all readers, bytes for readers of what is committed
 
@@ -40,7 +40,7 @@ class Partition:
         self.counted = (log.batches_written, log.written.offset, log.bytes_written)
         self.announced = log.visible  # up to where waiting fetches have been told
         self._stable = log.stable
-        self._damaged: set[int] = set()
+        self._damaged: dict[int, None] = {}
 
     @property
     def damaged(self) -> list[int]:
@@ -49,9 +49,13 @@ class Partition:
 
     def meet_damage(self, offset: int) -> bool:
         """True the first time: whoever reads there asks again and again."""
-        if offset in self._damaged or len(self._damaged) >= DAMAGES_MAX:
+        if offset in self._damaged:
             return False
-        self._damaged.add(offset)
+        if len(self._damaged) >= DAMAGES_MAX:
+            self._damaged = dict.fromkeys(self.damaged)  # retention may have made room
+        if len(self._damaged) >= DAMAGES_MAX:
+            return False
+        self._damaged[offset] = None
         return True
 
     def when_durable(self, waiter: Waiter) -> None:

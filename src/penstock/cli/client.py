@@ -81,7 +81,7 @@ def reach(addresses: str) -> dict[str, Any]:
         known = [parse_address(address.strip()) for address in addresses.split(",")]
     except ValueError as wrong:
         raise click.BadParameter(str(wrong), param_hint="--broker") from None
-    refused = ""
+    refused = web = ""
     for address in known:
         try:
             # The client library retries for ever and tells nobody; a plain connection answers at once.
@@ -92,11 +92,14 @@ def reach(addresses: str) -> dict[str, Any]:
         else:
             if speaks_http:
                 host, port = address
-                raise PenstockError(
+                web = (
                     f"{host}:{port} speaks HTTP, not Kafka's protocol: it may be the broker's port for metrics, or the "
                     "door of 'penstock run'; give that of --listen"
                 )
+                continue
             return {"bootstrap.servers": addresses, "client.id": "penstock", "log_level": 0, "error_cb": _ignore}
+    if web:
+        raise PenstockError(web)
     raise PenstockError(
         f"no broker answers at {addresses} ({refused.lower()}): start one with 'penstock broker', or name another with "
         f"--broker or {ADDRESS_VARIABLE}"

@@ -31,7 +31,7 @@ _NOBODY = "no query has reported within the last hour: start an app with 'pensto
 def command(watch: bool, as_json: bool, broker: str) -> None:
     """Show each query: state, mode, rows a second, lag, watermark, state, last checkpoint and latency.
 
-    LAG is what the query has still before it: what is stored and neither committed nor seen in a result yet.
+    LAG counts the events behind the query's last commit or, if that is further, behind the furthest with a result.
     """
     settings = reach(broker) | {
         "group.id": "penstock-queries",  # the library wants one; the partition is assigned, nothing is committed

@@ -66,8 +66,8 @@ def create(
     except RefusedError as refused:
         if not if_missing or refused.code != "TOPIC_ALREADY_EXISTS":
             raise
-        there = len(client.list_topics(name, timeout=ANSWER_TIMEOUT_S).topics[name].partitions)
-        differs = partitions is not None and partitions != there
+        there = len(client.list_topics(name, timeout=ANSWER_TIMEOUT_S).topics[name].partitions) if partitions else 0
+        differs = there not in (0, partitions)  # 0: deleted meanwhile
         click.echo(f"{name} is there already" + (f", with {count(there, 'partition')}" if differs else ""))
     else:
         click.echo(f"created {name}")

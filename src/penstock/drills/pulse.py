@@ -39,14 +39,14 @@ _BLOCKS = 256  # written again and again: nothing grows, so no beat waits for th
 
 
 class Beat(NamedTuple):
-    """One record: when it was due, by the monotonic clock that all processes share, and how much later it was acked."""
+    """When it was due, by the monotonic clock that all processes share, and how much later it had ended."""
 
     at_s: float
     took_ms: float
 
 
 def beats_until(due_s: float, acked_s: float, every_s: float = BEAT_S) -> list[Beat]:
-    """What one acknowledgement says: of its own record, and of all that were due while it was waited for.
+    """What the end of one beat says: of that beat, and of all that were due while it was waited for.
 
     Else a broker that stands still for ten seconds would be one slow record among thousands of quick ones.
     """

@@ -73,7 +73,7 @@ def with_result(id: str, value: bytes) -> Answer:
 
 def without_result(id: str, query: str, watermark: str | None) -> Answer:
     """The query has passed the event."""
-    late = f": it left it out, or it came too late (its watermark is {watermark})" if watermark else ""
+    late = f": it left the event out, or the event came too late (the watermark is {watermark})" if watermark else ""
     reason = f"query {query} has passed this event and wrote no result for it{late}"
     return Answer(200, msgspec.json.encode({"id": id, "result": None, "reason": reason}))
 
