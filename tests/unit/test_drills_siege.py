@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import resource
+import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from click.testing import CliRunner
 
 from penstock.assure.verdict import Result
 from penstock.drills import siege
-from penstock.drills.pulse import BEAT_S, Beat, Pulse, beats_until
+from penstock.drills.pulse import BEAT_S, Beat, Pulse, beat_until_told, beats_until, syncing
 from penstock.drills.siege import TIMES_MAX, Outcome, Phase
 
 
@@ -156,16 +158,25 @@ def test_records_that_were_due_during_a_stall_waited_too() -> None:
     assert len(beats_until(1.0, 1.0)) == 1
 
 
-def test_the_pulse_of_the_disk_syncs_until_told(tmp_path: Path) -> None:
-    """A process of its own, which leaves no file behind."""
-    for seconds in (0.5, 2, 8, 32):  # until it has begun, however slow its start
-        with Pulse.of_disk(tmp_path) as disk:
-            time.sleep(seconds)
-        if disk.beats:
-            break
-    assert not disk.is_lost
-    assert disk.beats
-    assert all(beat.took_ms > 0 for beat in disk.beats)
+def test_the_pulse_of_the_disk_syncs_until_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends when its standard input does, and leaves no file behind."""
+    reads, writes = os.pipe()
+    stdin, told, count = os.fdopen(reads), os.fdopen(writes, "w"), itertools.count(1)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    beats: list[Beat] = []
+
+    with stdin, syncing(str(tmp_path)) as sync:
+
+        def beat() -> None:
+            sync()
+            if next(count) == 3:
+                told.close()
+
+        beat_until_told(beat, 0.001, beats)
+
+    assert next(count) == 4
+    assert len(beats) >= 3
+    assert all(each.took_ms > 0 for each in beats)
     assert list(tmp_path.iterdir()) == []
 
 

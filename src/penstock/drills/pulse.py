@@ -129,7 +129,8 @@ def _write(client: PlainClient, topic: str) -> None:
 
 
 @contextmanager
-def _syncing(folder: str) -> Iterator[Callable[[], None]]:
+def syncing(folder: str) -> Iterator[Callable[[], None]]:
+    """What to call to have a block written and synced there; the file goes with it."""
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         handle = file.fileno()
         os.pwrite(handle, _BLOCK * _BLOCKS, 0)
@@ -150,7 +151,7 @@ def _sync(handle: int, position: int) -> None:
 
 _KINDS: dict[str, tuple[Callable[..., AbstractContextManager[Callable[[], None]]], float]] = {
     "client": (_writing, BEAT_S),
-    "disk": (_syncing, DISK_BEAT_S),
+    "disk": (syncing, DISK_BEAT_S),
 }
 
 
