@@ -18,7 +18,7 @@ class Decision(NamedTuple):
 
 
 def decisions(purchases: Iterable[dict[str, Any]]) -> dict[str, Decision]:
-    """The decision for each id, from purchases in the order in which the queue holds those of each card."""
+    """The decision for each id, from purchases in the order in which the queue holds those of a card; none too late."""
     spent: dict[tuple[str, datetime], float] = {}
     found: dict[str, Decision] = {}
     for purchase in purchases:

@@ -90,8 +90,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     if topic.partitions is not None and not 1 <= topic.partitions <= PARTITIONS_MAX:
         yield f"partitions is between 1 and {PARTITIONS_MAX}, not {topic.partitions}"
     guarantee = topic.guarantee or Guarantee()
-    wrong = guarantee.faults()
-    yield from wrong or refusals(guarantee, queue)
+    yield from guarantee.faults()
+    yield from refusals(guarantee, queue)
     named = [*topic.key, *topic.identity, *([topic.event_time] if topic.event_time else [])]
     if topic.schema is None:
         if topic.identity or topic.event_time:

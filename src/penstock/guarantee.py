@@ -81,7 +81,7 @@ def plan_settings(guarantee: Guarantee, queue: Queue) -> list[Setting]:
 
 
 def refusals(guarantee: Guarantee, queue: Queue) -> list[str]:
-    """Why this queue cannot keep the guarantee, each with the way out."""
+    """Why this queue cannot keep the guarantee, each with the way out; also of one with faults."""
     found = []
     if guarantee.outage == "catastrophic" and queue.brokers < 3:
         found.append(

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
@@ -110,6 +110,20 @@ def test_an_id_that_comes_again_with_another_purchase_is_decided_as_the_first(co
     for decision in (first, again):
         assert (decision["decision"], decision["reason"], decision["amount"]) == ("declined", "abroad", 950.0)
         assert (decision["country"], decision["spent"]) == ("US", 950.0)
+
+
+def test_a_purchase_that_comes_too_late_is_not_decided_however_young_the_query_is(
+    fraud: AppProcess, connection: HTTPConnection
+) -> None:
+    """Spark has no watermark before its first commits: who is too late must not depend on it."""
+    now = datetime.now(UTC)
+    late = {"id": "late", "card": "card-late", "amount": 10.0, "country": "NL", "home": "NL"}
+    late["at"] = (now - timedelta(hours=3)).isoformat()
+    status, _ = post(connection, "/ingest/purchases", json.dumps(late))
+    assert status == 202
+    behind = decided(connection, late | {"id": "behind", "at": (now - timedelta(minutes=50)).isoformat()})
+    assert (behind["decision"], behind["spent"]) == ("approved", 10.0)
+    assert "late" not in {json.loads(record.value)["id"] for record in read_topic(fraud.queue, "decisions")}
 
 
 def test_what_is_no_purchase_is_refused_at_the_door(connection: HTTPConnection) -> None:

@@ -137,6 +137,14 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(shop: Analyze, broker: 
     read(broker.address, "returned", lambda found: len(found) >= 1)
 
 
+def test_dead_letters_are_told_of_before_anybody_looks_for_them(shop: Analyze, broker: BrokerProcess) -> None:
+    """They begin after the queries: until then nobody must take them for lost."""
+    told = read(broker.address, "penstock.queries", lambda found: any(r.key == "purchases.dead" for r in found))
+    first = next(r.json for r in told if r.key == "purchases.dead")
+    assert first["state"] == "starting"
+    assert first["reason"] == "it begins when the queries have little before them"
+
+
 def test_positions_tell_what_is_committed(shop: Analyze, broker: BrokerProcess) -> None:
     """Every status names its query; once one has committed everything, nothing lags."""
     there = stored(broker.address, "purchases")

@@ -85,7 +85,7 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("t", schema="id STRNG")
     app.topic("u", schema="id STRING", key="idd", event_time="id", partitions=0, identity="nr")
     app.topic("u")
-    app.topic("x.dead")
+    app.topic("x.dead", guarantee=Guarantee(outage="catastrophic", loss="2 parsecs"))
     app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
     app.query(reads="purchase", writes="v", name="q2")(lambda x: x)
     app.query(reads="u", writes="penstock.queries", name="q3")(lambda x: x)
@@ -102,6 +102,8 @@ def test_all_faults_are_named_at_once() -> None:
         "partitions is between 1 and 1000, not 0",
         "topic u is declared 2 times",
         "x.dead: names that end in .dead",
+        "not '2 parsecs'",
+        "outage='catastrophic' needs three copies",
         "query q1: mode is one of auto, realtime, microbatch",
         "every is a duration",
         "state is one of disk, memory",

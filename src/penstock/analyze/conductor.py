@@ -59,6 +59,7 @@ class Conductor:
         self._ui = spark.sparkContext.uiWebUrl
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
+        self._letters: list[Runner] = []  # not begun yet
         self._reporter = Reporter(self._queue, plan, self._records)
 
     def run(self, stopping: threading.Event) -> int:
@@ -83,17 +84,16 @@ class Conductor:
         for runner in self._runners:
             self._begin(runner)
         say(ready_words([runner.life.state for runner in self._runners]))
-        began_s, has_letters = time.monotonic(), False
+        began_s = time.monotonic()
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError("Spark's JVM ended")
             self._look_after(_now_ms())
-            if not has_letters and self._is_time_for_letters(time.monotonic() - began_s):
-                has_letters = True
-                self._add_dead_letters()
+            if self._letters and self._is_time_for_letters(time.monotonic() - began_s):
+                self._runners, self._letters = self._runners + self._letters, []
             self._start.improve(time.monotonic())
             self._keep_house(time.monotonic())
-        for runner in self._runners:
+        for runner in self._runners + self._letters:
             runner.leave()
 
     def _is_time_for_letters(self, since_s: float) -> bool:
@@ -107,11 +107,6 @@ class Conductor:
             for runner in self._runners
             if runner.choice.mode == "realtime"
         )
-
-    def _add_dead_letters(self) -> None:
-        for topic in self._plan.read_topics:
-            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
-            self._runners.append(letters)
 
     def _await_topics(self, stopping: threading.Event) -> None:
         """The supervisor makes them while Spark starts; a query that finds none would wait for its next try."""
@@ -135,6 +130,10 @@ class Conductor:
             choice = kept or choose(query.mode, query.every_ms, against)
             self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
         refuse_all(faults)
+        for topic in self._plan.read_topics:
+            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
+            letters.life.postpone("it begins when the queries have little before them")
+            self._letters.append(letters)
 
     def _may_be_real_time(self) -> bool:
         return any(
@@ -181,7 +180,10 @@ class Conductor:
     def _records(self) -> list[Mapping[str, Any]]:
         shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms()}
         ends, newest = self._reporter.ends, self._reporter.newest
-        return [shared | runner.record(ends, newest.get(runner.job.writes, Newest())) for runner in list(self._runners)]
+        return [
+            shared | runner.record(ends, newest.get(runner.job.writes, Newest()))
+            for runner in [*self._runners, *self._letters]
+        ]
 
 
 def say(line: str) -> None:

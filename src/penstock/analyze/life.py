@@ -35,6 +35,10 @@ class Life:
             return False
         return self._queue_answers and now_ms >= self._due_ms
 
+    def postpone(self, reason: str) -> None:
+        """It starts later than the others."""
+        self.reason = reason
+
     def on_starting(self) -> None:
         """It is being started."""
         if self.state != "starting":
