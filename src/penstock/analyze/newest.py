@@ -12,7 +12,7 @@ from penstock.event import SOURCE, TIME
 
 _SAMPLE_MAX = 16  # of each partition: enough for a mean, little enough to cost nothing
 _READ_S = 0.2
-_STAIRS_MAX = 8  # a query that begins again and again gets less far each time, or it would not
+_STAIRS_MAX = 8  # runs of a query each of which got less far than the one before; or results that a shuffle mixed
 _DIGITS_MAX = 18  # anybody may write headers
 
 Place = tuple[str, int]
