@@ -1,15 +1,27 @@
-"""Makes the topics of a plan, and refuses what is there and does not fit."""
+"""Makes the topics of a plan, compares those that exist with it, and refuses what does not fit."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from penstock.client.topic_differences import (
+    INTERNAL_PREFIX,
+    Action,
+    Difference,
+    Existing,
+    Made,
+    Wanted,
+    compare,
+    maker_of,
+)
+from penstock.client.topic_registry import REGISTRY_TOPIC, read_registry, registry_topic, write_registry
 from penstock.errors import ConfigError, PenstockError
 from penstock.event import QUERIES_TOPIC, batches_topic
 from penstock.guarantee import UNITS_MS, Queue
@@ -21,16 +33,6 @@ ANSWER_TIMEOUT_S = 30.0
 # Only the last record counts, however long ago that was.
 _BATCHES = {"retention.ms": "-1", "retention.bytes": str(16 * 2**20), "segment.bytes": str(4 * 2**20)}
 OUR_SETTING = "penstock.durability"  # only our own broker knows it
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A topic as it must be."""
-
-    name: str
-    partitions: int
-    replicas: int = 1
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def wanted_topics(plan: Plan) -> Iterator[Wanted]:
@@ -45,6 +47,7 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
             yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, output.queue_settings | _BATCHES)
     replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
     yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
+    yield registry_topic(replicas)
 
 
 def admin_client(queue: str) -> AdminClient:
@@ -71,69 +74,188 @@ def look_at_queue(queue: str) -> Queue:
     return Queue("penstock", len(brokers))
 
 
-def provide_topics(queue: str, wanted: list[Wanted]) -> list[str]:
-    """Create what is missing, and set the settings of what is there; the names of those created.
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """What became of the topics of an app."""
 
-    ConfigError names each topic that is there with another number of partitions: that decides where a key's events
-    stand, so it is not changed in passing.
-    """
-    admin = admin_client(queue)
-    there = _partitions(admin, [topic.name for topic in wanted])
-    faults = [
-        f"topic {topic.name} has {there[topic.name]} partitions in the queue and {topic.partitions} in the app: say "
-        f"partitions={there[topic.name]}, or take a new name"
+    ids: Mapping[str, str]
+    created: list[str]
+    differences: list[Difference]  # none of them is refused
+
+
+class TopicProvider:
+    """Makes the topics of one app; `provide` may be called again after the queue did not answer."""
+
+    def __init__(self, queue: str, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> None:
+        """`adopt` names topics of others that become this app's."""
+        self._queue = queue
+        self._wanted = {topic.name: topic for topic in wanted}
+        self._app = app
+        self._adopt = set(adopt)
+        self._admin = admin_client(queue)
+        self._created: set[str] = set()
+        self._unanswered: set[str] = set()  # perhaps created: the answer was lost
+
+    def provide(self) -> Provided:
+        """Create the topics that are missing, and change those of this app that differ; topics of others stay.
+
+        ConfigError names every difference that the app cannot live with.
+        """
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while time.monotonic() < deadline:
+            there = describe_topics(self._admin, list(self._wanted))
+            self._created |= self._unanswered & there.keys()
+            made = read_registry(self._queue) if REGISTRY_TOPIC in there else {}
+            for name in self._created & there.keys():
+                made[name] = self._record(name, there[name], self._wanted[name].settings)
+            differences = topic_differences(self._app, self._wanted.values(), there, made, self._adopt)
+            _refuse([found.sentence for found in differences if found.action is Action.REFUSE])
+            if missing := self._wanted.keys() - there.keys():
+                self._create([topic for name, topic in self._wanted.items() if name in missing])
+                continue
+            faults = [line for name, future in _set(self._admin, differences) for line in _set_fault(name, future)]
+            _refuse(faults)
+            self._register(there, made, differences)
+            created, self._created = sorted(self._created), set()
+            return Provided({name: topic.topic_id for name, topic in there.items()}, created, differences)
+        raise PenstockError("the queue does not list the topics that it created")
+
+    def _create(self, topics: Sequence[Wanted]) -> None:
+        new = [_KINDS.NewTopic(t.name, t.partitions, t.replicas, config=dict(t.settings)) for t in topics]
+        self._unanswered |= {topic.name for topic in topics}
+        faults = []
+        for name, future in self._admin.create_topics(new, operation_timeout=ANSWER_TIMEOUT_S).items():
+            if (refused := _refusal_of(future)) is None:
+                self._created.add(name)
+            elif refused.code() != KafkaError.TOPIC_ALREADY_EXISTS:  # else another client was quicker
+                faults.append(f"topic {name} could not be made: {refused.str()}")
+            self._unanswered.discard(name)
+        _refuse(faults)
+
+    def _register(self, there: Mapping[str, Existing], made: Mapping[str, Made], found: Sequence[Difference]) -> None:
+        """Record which topics are this app's, and which of their settings Penstock set."""
+        records = []
+        for name, topic in there.items():
+            if name.startswith(INTERNAL_PREFIX):
+                continue
+            before = made.get(name) if maker_of(name, topic, made.get(name)) == self._app else None
+            if before is None and name not in self._adopt:
+                continue
+            changed = {d.setting: d.wanted for d in found if (d.topic, d.action) == (name, Action.SET)}
+            settings = (before.settings if before else {}) | changed
+            if before is None or name in self._created or before.settings != settings:
+                records.append(self._record(name, topic, settings, adopted=name in self._adopt))
+        if records:
+            write_registry(self._queue, records)
+
+    def _record(self, name: str, there: Existing, settings: Mapping[str, str], *, adopted: bool = False) -> Made:
+        return Made(topic=name, topic_id=there.topic_id, app=self._app, settings=dict(settings), adopted=adopted)
+
+
+def provide_topics(queue: str, wanted: Iterable[Wanted], app: str = "", adopt: Collection[str] = ()) -> Provided:
+    """Make the topics of an app; PenstockError if the queue does not answer."""
+    return TopicProvider(queue, wanted, app, adopt).provide()
+
+
+def inspect_topics(queue: str, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> list[Difference]:
+    """The differences between what the queue has and what the app wants; changes nothing."""
+    topics = list(wanted)
+    there = describe_topics(admin_client(queue), [topic.name for topic in topics])
+    made = read_registry(queue) if REGISTRY_TOPIC in there else {}
+    return topic_differences(app, topics, there, made, adopt)
+
+
+def topic_differences(
+    app: str,
+    wanted: Iterable[Wanted],
+    there: Mapping[str, Existing],
+    made: Mapping[str, Made],
+    adopt: Collection[str] = (),
+) -> list[Difference]:
+    """The differences of all topics that are there."""
+    return [
+        difference
         for topic in wanted
-        if topic.name in there and there[topic.name] != topic.partitions
+        if topic.name in there
+        for difference in compare(app, topic, there[topic.name], made.get(topic.name), adopt=topic.name in adopt)
     ]
-    missing = [topic for topic in wanted if topic.name not in there]
-    if faults:
-        raise ConfigError(*faults)
-    if missing:
-        new = [_KINDS.NewTopic(t.name, t.partitions, t.replicas, config=dict(t.settings)) for t in missing]
-        for name, future in admin.create_topics(new, operation_timeout=ANSWER_TIMEOUT_S).items():
-            faults += _fault(f"topic {name} could not be made", future)
-    kept = [topic for topic in wanted if topic.name in there and topic.settings]
-    for name, future in _set(admin, kept):
-        faults += _fault(f"topic {name} could not be set", future)
-    if faults:
-        raise ConfigError(*faults)
-    return [topic.name for topic in missing]
 
 
-def _partitions(admin: AdminClient, names: list[str]) -> dict[str, int]:
+def describe_topics(admin: AdminClient, names: Sequence[str]) -> dict[str, Existing]:
+    """The topics of these names that the queue has."""
     found = {}
-    for name, future in admin.describe_topics(TopicCollection(names), request_timeout=ANSWER_TIMEOUT_S).items():
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=ANSWER_TIMEOUT_S).items():
         try:
-            found[name] = len(future.result(ANSWER_TIMEOUT_S).partitions)
+            found[name] = future.result(ANSWER_TIMEOUT_S)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise PenstockError(f"the queue does not tell about topic {name}: {error.args[0].str()}") from None
+                raise PenstockError(f"the queue does not describe topic {name}: {error.args[0].str()}") from None
+    settings = _settings_of(admin, list(found))
+    return {
+        name: Existing(
+            topic_id=str(topic.topic_id),
+            partitions=len(topic.partitions),
+            replicas=min((len(partition.replicas) for partition in topic.partitions), default=0),
+            settings=settings[name],
+        )
+        for name, topic in found.items()
+        if name in settings
+    }
+
+
+def _settings_of(admin: AdminClient, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    resources = [_KINDS.ConfigResource(_KINDS.ResourceType.TOPIC, name) for name in names]
+    answers = admin.describe_configs(resources, request_timeout=ANSWER_TIMEOUT_S) if names else {}
+    found = {}
+    for resource, future in answers.items():
+        try:
+            entries = future.result(ANSWER_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # deleted since it was described
+                continue
+            raise PenstockError(f"the queue does not describe topic {resource.name}: {error.args[0].str()}") from None
+        found[resource.name] = {name: entry.value for name, entry in entries.items()}
     return found
 
 
-def _set(admin: AdminClient, topics: list[Wanted]) -> Iterator[tuple[str, Any]]:
+def _set(admin: AdminClient, differences: Sequence[Difference]) -> Iterator[tuple[str, Any]]:
+    wanted: dict[str, dict[str, str]] = {}
+    for found in differences:
+        if found.action is Action.SET:
+            wanted.setdefault(found.topic, {})[found.setting] = found.wanted
     changes = []
-    for topic in topics:
+    for name, settings in wanted.items():
         entries = [
-            _KINDS.ConfigEntry(name, value, incremental_operation=_KINDS.AlterConfigOpType.SET)
-            for name, value in topic.settings.items()
+            _KINDS.ConfigEntry(setting, value, incremental_operation=_KINDS.AlterConfigOpType.SET)
+            for setting, value in settings.items()
         ]
-        changes.append(_KINDS.ConfigResource(_KINDS.ResourceType.TOPIC, topic.name, incremental_configs=entries))
+        changes.append(_KINDS.ConfigResource(_KINDS.ResourceType.TOPIC, name, incremental_configs=entries))
     if changes:
         answers = admin.incremental_alter_configs(changes, request_timeout=ANSWER_TIMEOUT_S)
         yield from ((resource.name, future) for resource, future in answers.items())
 
 
-def _fault(what: str, future: Any) -> list[str]:
+def _set_fault(name: str, future: Any) -> list[str]:
+    refused = _refusal_of(future)
+    return [] if refused is None else [f"topic {name} could not be set: {refused.str()}"]
+
+
+def _refusal_of(future: Any) -> KafkaError | None:
+    """Why the queue refused what was asked; PenstockError if it is away."""
     try:
         future.result(ANSWER_TIMEOUT_S)
     except TimeoutError:
         raise PenstockError(f"the queue does not answer within {ANSWER_TIMEOUT_S:.0f} s") from None
     except KafkaException as error:
-        fault = error.args[0]
-        _refuse_outage(fault)
-        return [] if fault.code() == KafkaError.TOPIC_ALREADY_EXISTS else [f"{what}: {fault.str()}"]
-    return []
+        refused: KafkaError = error.args[0]
+        _refuse_outage(refused)
+        return refused
+    return None
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    if faults:
+        raise ConfigError(*faults)
 
 
 def _refuse_outage(fault: KafkaError) -> None:
