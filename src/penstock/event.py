@@ -17,7 +17,7 @@ ID_LENGTH_MAX = 256
 # A clock may be wrong, or its zone for the winter; but one event of tomorrow would end every window of today.
 EVENT_LEAD_MS = 3_600_000
 DEAD_SUFFIX = ".dead"
-QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by its name
+QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by APP/QUERY
 
 BATCHES_SUFFIX = ".batches"
 

@@ -194,8 +194,10 @@ class Query:
         *,
         is_exactly_once: bool = False,
         keeps_event: bool = True,
+        app: str = "shop",
     ) -> None:
         self.name = name
+        self.app = app
         self.reads = reads
         self.writes = writes
         self.is_reporting = True
@@ -242,7 +244,7 @@ class Query:
 
     def report(self) -> None:
         """Tell up to where everything was read and written."""
-        said = {"query": self.name, "state": "running", "positions": {self.reads: self._positions}}
+        said = {"app": self.app, "query": self.name, "state": "running", "positions": {self.reads: self._positions}}
         said |= {"keeps_event": self._keeps_event, "at_ms": time.time_ns() // 1_000_000}
         self._producer.produce("penstock.queries", json.dumps(said).encode(), self.name.encode())
         self._producer.flush(DEADLINE_S)

@@ -47,7 +47,7 @@ def test_it_is_ready_when_every_query_says_how_it_is(tmp_path: Path) -> None:
 
     def is_ready_when(**states: str) -> bool:
         for query, state in states.items():
-            said = {"query": query, "state": state, "at_ms": time.time_ns() // 1_000_000}
+            said = {"app": "shop", "query": query, "state": state, "at_ms": time.time_ns() // 1_000_000}
             queries.produce("penstock.queries", json.dumps(said).encode(), query.encode())
         queries.flush(DEADLINE_S)
         return stage.get("/ready").status == 200

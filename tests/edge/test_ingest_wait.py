@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import json
 import time
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.edge.edge_stage import Answer, EdgeStage, Query
 
@@ -42,6 +44,19 @@ def test_an_event_that_the_query_drops_has_no_result_and_says_so(shop: EdgeStage
     assert answer.json["result"] is None
     assert "query decide has passed this event" in answer.json["reason"]
     assert "the event came too late (the watermark is 2 hours)" in answer.json["reason"]
+
+
+def test_the_progress_of_another_app_answers_nothing(shop: EdgeStage) -> None:
+    """A query of the same name in another app reads the same topic, and is far ahead."""
+    with Producer({"bootstrap.servers": shop.broker.address}) as other:
+        positions = {"purchases": {"0": 1_000_000, "1": 1_000_000}}
+        said = {"app": "desk", "query": "count_stars", "state": "running", "keeps_event": False}
+        notes = said | {"positions": {"notes": {"0": 1_000_000, "1": 1_000_000}}}
+        for report in (said | {"positions": positions}, notes):
+            other.produce("penstock.queries", json.dumps(report).encode())
+        assert other.flush(60) == 0
+    answer = shop.post("/ingest/shop/notes?wait=count_stars&timeout_ms=1500", {"text": "x"}, Penstock_Id="other-app")
+    assert answer.status == 202, answer
 
 
 def test_behind_a_transaction_an_event_that_is_dropped_is_told_too(shop: EdgeStage) -> None:

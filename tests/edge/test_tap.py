@@ -134,9 +134,9 @@ def test_queries_shows_the_latest_report_of_each(tmp_path: Path) -> None:
         assert json.loads(shell.run("queries", "--json")) == []
         now_ms = time.time_ns() // 1_000_000
         reports = [
-            {"query": "decide", "state": "starting", "mode": "realtime", "at_ms": now_ms},
-            {"query": "decide", "state": "running", "mode": "realtime", "at_ms": now_ms, "lag": 7},
-            {"query": "old", "state": "running", "mode": "microbatch", "at_ms": now_ms - 60_000},
+            {"app": "shop", "query": "decide", "state": "starting", "mode": "realtime", "at_ms": now_ms},
+            {"app": "shop", "query": "decide", "state": "running", "mode": "realtime", "at_ms": now_ms, "lag": 7},
+            {"app": "shop", "query": "old", "state": "running", "mode": "microbatch", "at_ms": now_ms - 60_000},
         ]
         lines = [*map(json.dumps, reports), "no json", "[]"]
         shell.run("produce", "penstock.queries", given="\n".join(lines) + "\n")
@@ -156,7 +156,13 @@ def test_queries_can_be_watched_until_ctrl_c(tmp_path: Path) -> None:
         watch = shell.start("queries", "--watch")
         assert watch.stdout is not None
         assert "no query has reported" in watch.stdout.readline()
-        report = {"query": "q", "state": "running", "mode": "realtime", "at_ms": time.time_ns() // 1_000_000}
+        report = {
+            "app": "shop",
+            "query": "q",
+            "state": "running",
+            "mode": "realtime",
+            "at_ms": time.time_ns() // 1_000_000,
+        }
         shell.run("produce", "penstock.queries", given=json.dumps(report) + "\n")
         while "running" not in (line := watch.stdout.readline()):
             assert line

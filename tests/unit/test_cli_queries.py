@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.queries_text import HEAD, is_silent, number, reasons, rows, size
+from penstock.cli.queries_text import HEAD, head, is_silent, number, reasons, rows, size
 from penstock.cli.records_text import Shown
 from penstock.cli.tap_text import Lines, cells, clipped, local_time
 
@@ -24,7 +24,7 @@ def test_a_report_with_everything_fills_every_column() -> None:
         state_rows=1_200_000, state_bytes=5 * 2**20, checkpoint_ms=NOW_MS,
         latency_ms={"min": 1.25, "avg": 4, "max": 330.4},
     )  # fmt: skip
-    (row,) = rows({"q": full}, NOW_MS)
+    (row,) = rows({("a", "q"): full}, NOW_MS)
     assert dict(zip(HEAD, row, strict=True)) == {
         "QUERY": "q", "STATE": "running", "MODE": "realtime", "IN/S": "1,234", "OUT/S": "0.5", "LAG": "3",
         "WATERMARK": "2026-11-16T03:00:00Z", "LATE": "7", "STATE ROWS": "1,200,000", "STATE SIZE": "5 MiB",
@@ -35,13 +35,13 @@ def test_a_report_with_everything_fills_every_column() -> None:
 def test_what_is_not_known_is_a_dash() -> None:
     """A report may hold null for any number, or not have it at all."""
     nothing = dict.fromkeys(("rows_in_per_s", "lag", "state_bytes", "checkpoint_ms", "latency_ms", "watermark"))
-    (row,) = rows({"q": report(**nothing)}, NOW_MS)
+    (row,) = rows({("a", "q"): report(**nothing)}, NOW_MS)
     assert row == ["q", "running", "realtime", *["-"] * 9]
 
 
 def test_a_query_that_no_longer_reports_is_called_silent() -> None:
     """It may be gone; one that said that it stopped is not."""
-    (row,) = rows({"q": report(at_ms=NOW_MS - 11_000)}, NOW_MS)
+    (row,) = rows({("a", "q"): report(at_ms=NOW_MS - 11_000)}, NOW_MS)
     assert row[1] == "silent since 03:33:09Z (was running)"
     assert not is_silent(report(at_ms=NOW_MS - 9_000), NOW_MS)
     assert not is_silent(report(at_ms=NOW_MS - 60_000, state="stopped"), NOW_MS)
@@ -51,11 +51,19 @@ def test_the_reasons_are_sentences_below_the_table() -> None:
     """Why this mode, and why it waits."""
     told = reasons(
         {
-            "b": report(state="waiting", reason="the queue is away"),
-            "a": report(mode="microbatch", mode_reason="stream-stream join: not in Real-Time Mode"),
+            ("shop", "b"): report(state="waiting", reason="the queue is away"),
+            ("shop", "a"): report(mode="microbatch", mode_reason="stream-stream join: not in Real-Time Mode"),
         }
     )
     assert told == ["a: microbatch: stream-stream join: not in Real-Time Mode", "b: waiting: the queue is away"]
+
+
+def test_queries_of_several_apps_are_told_apart() -> None:
+    """The same name in two apps is two rows."""
+    reports = {("desk", "pick"): report(), ("shop", "pick"): report(state="parked", reason="it failed")}
+    assert head(reports)[:2] == ("APP", "QUERY")
+    assert [row[:3] for row in rows(reports, NOW_MS)] == [["desk", "pick", "running"], ["shop", "pick", "parked"]]
+    assert "shop/pick: parked: it failed" in reasons(reports)
 
 
 def test_numbers_and_sizes() -> None:

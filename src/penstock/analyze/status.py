@@ -98,5 +98,7 @@ class Reporter:
     def _report(self) -> None:
         for record in self._records():
             with suppress(BufferError, KafkaException):
-                self._producer.produce(QUERIES_TOPIC, msgspec.json.encode(record), key=str(record["query"]))
+                self._producer.produce(
+                    QUERIES_TOPIC, msgspec.json.encode(record), key=f"{record['app']}/{record['query']}"
+                )
         self._producer.poll(0)

@@ -11,7 +11,7 @@ import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach
 from penstock.cli.output import json_option, print_json, print_table
-from penstock.cli.queries_text import HEAD, is_silent, reasons, rows
+from penstock.cli.queries_text import head, is_silent, reasons, rows
 from penstock.event import QUERIES_TOPIC
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _HISTORY_MS = 3_600_000  # a query that was silent for an hour is forgotten, as its reports are
 _REFRESH_S = 1.0
 _WAIT_S = 0.2  # how long an interruption may wait for the client library
+Reports = dict[tuple[str, str], dict[str, Any]]  # by app and query
+
 _CLEAR = "\x1b[H\x1b[2J"
 _NOBODY = "no query has reported within the last hour: start an app with 'penstock run APP'."
 
@@ -43,7 +45,7 @@ def command(watch: bool, as_json: bool, broker: str) -> None:
     from confluent_kafka import Consumer
 
     consumer = Consumer(settings)
-    reports: dict[str, dict[str, Any]] = {}
+    reports: Reports = {}
     try:
         is_there = _assign(consumer)
         if is_there:
@@ -64,7 +66,7 @@ def command(watch: bool, as_json: bool, broker: str) -> None:
         consumer.close()
 
 
-def _show(reports: dict[str, dict[str, Any]], in_json: bool) -> None:
+def _show(reports: Reports, in_json: bool) -> None:
     now_ms = time.time_ns() // 1_000_000
     if in_json:
         found = [{**report, "silent": is_silent(report, now_ms)} for _, report in sorted(reports.items())]
@@ -72,7 +74,7 @@ def _show(reports: dict[str, dict[str, Any]], in_json: bool) -> None:
     elif not reports:
         click.echo(_NOBODY)
     else:
-        print_table(HEAD, rows(reports, now_ms))
+        print_table(head(reports), rows(reports, now_ms))
         for line in reasons(reports):
             click.echo(line)
 
@@ -89,7 +91,7 @@ def _assign(consumer: Consumer) -> bool:
     return True
 
 
-def _read(consumer: Consumer, reports: dict[str, dict[str, Any]], most_s: float, until_end: bool = False) -> None:
+def _read(consumer: Consumer, reports: Reports, most_s: float, until_end: bool = False) -> None:
     deadline = time.monotonic() + most_s
     while (left := deadline - time.monotonic()) > 0:
         message = consumer.poll(min(left, _WAIT_S))
@@ -103,5 +105,5 @@ def _read(consumer: Consumer, reports: dict[str, dict[str, Any]], most_s: float,
             report = json.loads(message.value() or b"null")
         except ValueError:
             continue  # anybody can write there
-        if isinstance(report, dict) and isinstance(report.get("query"), str):
-            reports[report["query"]] = report
+        if isinstance(report, dict) and isinstance(report.get("app"), str) and isinstance(report.get("query"), str):
+            reports[report["app"], report["query"]] = report

@@ -24,17 +24,32 @@ HEAD = (
 
 _NOTHING = "-"
 _Report = Mapping[str, Any]
+_Reports = Mapping[tuple[str, str], _Report]  # by app and query
 
 
-def rows(reports: Mapping[str, _Report], now_ms: int) -> list[list[str]]:
-    """One row a query, by name."""
-    return [_row(name, report, now_ms) for name, report in sorted(reports.items())]
+def head(reports: _Reports) -> tuple[str, ...]:
+    """The columns; the app is one where the queue has the queries of several."""
+    return ("APP", *HEAD) if _has_several_apps(reports) else HEAD
 
 
-def reasons(reports: Mapping[str, _Report]) -> list[str]:
+def rows(reports: _Reports, now_ms: int) -> list[list[str]]:
+    """One row a query, by app and name."""
+    has_several = _has_several_apps(reports)
+    return [
+        [*([app] if has_several else []), *_row(query, report, now_ms)]
+        for (app, query), report in sorted(reports.items())
+    ]
+
+
+def _has_several_apps(reports: _Reports) -> bool:
+    return len({app for app, _ in reports}) > 1
+
+
+def reasons(reports: _Reports) -> list[str]:
     """Why each query runs in the mode it does, and why it does not run, where it says so."""
     found = []
-    for name, report in sorted(reports.items()):
+    for (app, query), report in sorted(reports.items()):
+        name = f"{app}/{query}" if _has_several_apps(reports) else query
         if report.get("mode") and report.get("mode_reason"):
             found.append(f"{name}: {report['mode']}: {report['mode_reason']}")
         if report.get("reason"):

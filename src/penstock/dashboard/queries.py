@@ -20,6 +20,7 @@ SILENT_AFTER_MS = 10_000  # each query reports every second
 class Said(msgspec.Struct):
     """What a query said last; what it does not know is null."""
 
+    app: str
     query: str
     at_ms: int
     state: str
@@ -60,7 +61,8 @@ class QueryStates:
                 said = _said.decode(record.value or b"")
             except msgspec.DecodeError:
                 continue  # anybody may write there
-            self._last[said.query] = said
+            if said.app == self._plan.app:  # several apps may share a queue
+                self._last[said.query] = said
 
 
 def query_rows(plan: Plan, last: Mapping[str, Said], now_ms: int) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ _Positions = dict[str, dict[str, int]]
 
 
 class _Progress(msgspec.Struct):
+    app: str
     query: str
     positions: _Positions | None = None
     keeps_event: bool | None = None
@@ -96,9 +97,11 @@ class Results:
                 }
             except (msgspec.DecodeError, ValueError):
                 continue  # anybody may write there; what is no progress says nothing
-            if said.query in self._plan.queries and said.keeps_event is not None:
+            if said.app != self._plan.app or said.query not in self._plan.queries:
+                continue  # several apps may share a queue
+            if said.keeps_event is not None:
                 self._keeps_event[said.query] = said.keeps_event
-            if said.query in self._plan.queries and self.waits.on_positions(said.query, positions):
+            if self.waits.on_positions(said.query, positions):
                 self._ask_ends(said.query)
 
     def on_stored(self, wait: Any, topic: str, partition: int, offset: int) -> None:
