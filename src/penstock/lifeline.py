@@ -7,29 +7,29 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 CHILD_VARIABLE = "PENSTOCK_CHILD"  # set for a broker by who starts it: the supervisor with its name, or a drill
 DRILLED = "drilled"
 _PR_SET_PDEATHSIG = 1
+OnLine = Callable[[str], None]
 _TOLD_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
-def die_with_parent() -> threading.Event:
+def die_with_parent(on_line: OnLine | None = None) -> None:
     """End this process when its standard input ends, or, on Linux, when its parent dies. Call it first of all.
 
-    The event is set once the parent has said something on that input.
+    Each line that the parent writes goes to `on_line`, in a thread of its own.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    return die_with_input()
+    die_with_input(on_line)
 
 
-def die_with_input() -> threading.Event:
+def die_with_input(on_line: OnLine | None = None) -> None:
     """As above, by standard input alone: Linux sends its signal when the thread ends that started this process."""
-    told = threading.Event()
-    threading.Thread(target=_watch, args=(told,), name="lifeline", daemon=True).start()
-    return told
+    threading.Thread(target=_watch, args=(on_line,), name="lifeline", daemon=True).start()
 
 
 def exit_when_told() -> None:
@@ -44,7 +44,11 @@ def _exit(number: int, _: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _watch(told: threading.Event) -> None:
-    while os.read(0, 1024):
-        told.set()
+def _watch(on_line: OnLine | None) -> None:
+    left = b""
+    while data := os.read(0, 64 * 1024):
+        *lines, left = (left + data).split(b"\n")
+        if on_line is not None:
+            for line in lines:
+                on_line(line.decode())
     os._exit(0)  # the parent is gone: whoever starts next must find no port taken

@@ -11,6 +11,8 @@ from penstock.guarantee import Queue
 
 CHECKED_FIRST = "--checked-first"  # for the edge: take nothing before the supervisor says that the queries can run
 
+LEASED = "--leased"  # for analyze: write nothing but while the supervisor says that the lease of the app is held
+
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run of an app."""

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from pathlib import Path
 
 from penstock.errors import ConfigError, PenstockError
 from penstock.lifeline import die_with_parent
-from penstock.run_spec import read_spec
+from penstock.orders import Orders
+from penstock.run_spec import LEASED, read_spec
 
 
 def main() -> int:
     """Run until SIGTERM; 2 if the app or the configuration is wrong, 1 if Spark ended."""
-    die_with_parent()
+    orders = Orders()
+    die_with_parent(lambda line: orders.take(line, time.monotonic()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
     from penstock.analyze.running import run_queries
 
     try:
-        return run_queries(read_spec(Path(sys.argv[1])))
+        return run_queries(read_spec(Path(sys.argv[1])), orders if LEASED in sys.argv[2:] else None)
     except ConfigError as wrong:
         sys.stderr.write("".join(f"penstock: {fault}\n" for fault in wrong.faults))
         return 2

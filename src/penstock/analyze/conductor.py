@@ -27,6 +27,7 @@ from penstock.analyze.start import SparkStart
 from penstock.analyze.status import Reporter
 from penstock.errors import PenstockError
 from penstock.jvm.spark import SparkJvm
+from penstock.orders import Orders
 from penstock.plan import Plan
 from penstock.run_spec import RunSpec, write_private
 
@@ -38,8 +39,11 @@ _HOUSE_S = 60.0
 class Conductor:
     """Everything that runs on one Spark."""
 
-    def __init__(self, spec: RunSpec, plan: Plan, data: Path, jvm: SparkJvm, start: SparkStart) -> None:
+    def __init__(
+        self, spec: RunSpec, plan: Plan, data: Path, jvm: SparkJvm, start: SparkStart, orders: Orders | None = None
+    ) -> None:
         self._spec = spec
+        self._orders = orders
         self._plan = plan
         self._jvm = jvm
         self._start = start
@@ -109,11 +113,15 @@ class Conductor:
         )
 
     def _await_topics(self, stopping: threading.Event) -> None:
-        """The supervisor makes them while Spark starts; a query that finds none would wait for its next try."""
+        """The supervisor makes them while Spark starts, and takes the lease; without it no query may write."""
         wanted = {name for query in self._plan.queries.values() for name in (*query.reads, query.writes)}
-        while not (self._queue.answers() and wanted <= self._queue.partitions().keys()):
+        while not (self._is_leased and self._queue.answers() and wanted <= self._queue.partitions().keys()):
             if stopping.wait(_TOPICS_S) or self._jvm.has_ended:
                 return
+
+    @property
+    def _is_leased(self) -> bool:
+        return self._orders is None or self._orders.renewed_s is not None
 
     def _build_all(self) -> None:
         faults: dict[str, tuple[str, ...]] = {}

@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import IO
 
 from penstock.analyze.start import SparkStart
+from penstock.client.lease import UNSAFE_AFTER_S
 from penstock.errors import ConfigError
 from penstock.jvm.java import find_java
+from penstock.jvm.spark import SparkJvm
+from penstock.orders import Orders
 from penstock.run_spec import RunSpec
 
 _LOCK_DEADLINE_S = 30.0
+_LEASE_LOOK_S = 0.2
 
 
-def run_queries(spec: RunSpec) -> int:
-    """Run the app's queries until SIGTERM; the exit status."""
+def run_queries(spec: RunSpec, orders: Orders | None) -> int:
+    """Run the app's queries until SIGTERM; the exit status. With `orders`, only while the lease of the app is held."""
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, _give_up)  # while Spark starts nothing is under way that would have to end well
     data = Path(spec.data, "analyze")
@@ -42,12 +46,24 @@ def run_queries(spec: RunSpec) -> int:
             plan = plan_app(load_app(spec.app), spec.kind)
             from penstock.analyze.conductor import Conductor
 
-            conductor = Conductor(spec, plan, data, jvm, start)
+            if orders is not None:
+                threading.Thread(target=_end_when_unleased, args=(orders, jvm), name="lease", daemon=True).start()
+            conductor = Conductor(spec, plan, data, jvm, start, orders)
             signal.signal(signal.SIGTERM, lambda *_: stopping.set())
             return conductor.run(stopping)
         finally:
             start.end()
             jvm.end()
+
+
+def _end_when_unleased(orders: Orders, jvm: SparkJvm) -> None:
+    """Kill Spark and this process once the lease is not renewed: soon another run may write the same results."""
+    while orders.renewed_s is None or time.monotonic() - orders.renewed_s < UNSAFE_AFTER_S:
+        time.sleep(_LEASE_LOOK_S)
+    jvm.process.kill()
+    sys.stderr.write(f"penstock: the lease of the app was not renewed for {UNSAFE_AFTER_S:.0f} s: queries stop\n")
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _give_up(*_: object) -> None:

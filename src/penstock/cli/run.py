@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help="Port of the doors. Default: 8080")
 @click.option("--listen", metavar="HOST:PORT", help="Address of the queue that is started for Kafka clients.")
 @click.option("--queue", default="", metavar="HOST:PORT", help="Use this queue, ours or Apache Kafka; start none.")
+@click.option(
+    "--adopt", multiple=True, metavar="TOPIC", help="Let the app change this topic, which it did not make; repeatable."
+)
+@click.option("--take-over", is_flag=True, help="End another run of the app on this queue, and go on in its place.")
 @click.option("--insecure", is_flag=True, default=None, help="Allow an address that other machines can reach.")
 @click.option(
     "--dry-run", is_flag=True, help="Say what would run, with which settings and why; check the queries on Spark."
@@ -35,6 +40,8 @@ def command(
     port: int | None,
     listen: str | None,
     queue: str,
+    adopt: tuple[str, ...],
+    take_over: bool,
     insecure: bool | None,
     dry_run: bool,
     as_json: bool,
@@ -53,7 +60,8 @@ def command(
     from penstock.runtime.supervisor import load_options, print_line, supervise
 
     flags = {"data": data, "listen": listen, "insecure": insecure}
-    return supervise(app, load_options(flags, port=port, queue=queue), print_line)
+    options = replace(load_options(flags, port=port, queue=queue), adopt=adopt, take_over=take_over)
+    return supervise(app, options, print_line)
 
 
 def _tell(app: str, queue: str, as_json: bool) -> int:

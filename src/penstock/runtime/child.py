@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.lifeline import CHILD_VARIABLE
+from penstock.orders import OPEN
 from penstock.runtime.restarts import Restarts
 
 LOG_BYTES_MAX = 8 * 1024 * 1024
@@ -84,7 +85,7 @@ class Child:
         if self._is_stopping:
             self._process.terminate()
         self._readers = [asyncio.create_task(self._read_words()), asyncio.create_task(self._read_log())]
-        opening = asyncio.create_task(self._tell_to_open(self._process))
+        opening = asyncio.create_task(self._tell_to_open())
         status = await self._process.wait()
         opening.cancel()
         # A grandchild may hold the pipes a moment longer than the child.
@@ -96,13 +97,23 @@ class Child:
             self.is_checked.set()
         return status
 
-    async def _tell_to_open(self, process: Process) -> None:
-        if self._opens is None or process.stdin is None:
+    async def _tell_to_open(self) -> None:
+        if self._opens is None:
             return
         await self._opens.wait()
-        with suppress(ConnectionError):
-            process.stdin.write(b"open\n")
-            await process.stdin.drain()
+        self.tell(OPEN)
+
+    def tell(self, order: str) -> None:
+        """Write a line to the child's standard input; without effect while it does not run."""
+        process = self._process
+        if process is not None and process.returncode is None and process.stdin is not None:
+            process.stdin.write(order.encode() + b"\n")
+
+    def kill(self) -> None:
+        """End it at once, and do not start it again."""
+        self._is_stopping = True
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
 
     async def _read_words(self) -> None:
         async for line in _lines(self._process.stdout if self._process else None):

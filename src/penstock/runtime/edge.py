@@ -7,6 +7,7 @@ import gc
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,7 @@ from penstock.ingest.routes import PREFIX, IngestDoors
 from penstock.ingest.waiting import result_routes
 from penstock.lifeline import die_with_parent
 from penstock.loading import load_app
+from penstock.orders import Orders
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import CHECKED_FIRST, RunSpec, read_spec
 from penstock.runtime.addresses import parse_address
@@ -45,12 +47,13 @@ BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
 
 def main() -> int:
     """Serve until SIGTERM."""
-    told = die_with_parent()
+    orders = Orders()
+    die_with_parent(lambda line: orders.take(line, time.monotonic()))
     gc.set_threshold(GARBAGE_EVERY)
     try:
         spec = read_spec(Path(sys.argv[1]))
         plan = plan_app(load_app(spec.app), spec.kind)
-        is_checked = told.is_set if CHECKED_FIRST in sys.argv[2:] else None
+        is_checked = (lambda: orders.is_open) if CHECKED_FIRST in sys.argv[2:] else None
         return uvloop.run(serve(spec, plan, is_checked))
     except ConfigError as wrong:
         for fault in wrong.faults:

@@ -9,27 +9,34 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.app import App
-from penstock.client.topics import look_at_queue, provide_topics, wanted_topics
+from penstock.client.lease import UNSAFE_AFTER_S, Holder, Lease, LeaseLostError, wanted_lease_topic
+from penstock.client.topics import TopicProvider, look_at_queue, wanted_topics
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app
+from penstock.orders import RENEWED
 from penstock.plan import Plan, plan_app
-from penstock.run_spec import CHECKED_FIRST, RunSpec, write_spec
+from penstock.run_spec import CHECKED_FIRST, LEASED, RunSpec, write_private, write_spec
 from penstock.runtime.addresses import parse_address, read_addresses
 from penstock.runtime.child import Child
 from penstock.runtime.edge_guard import refuse_open_edge
+from penstock.runtime.lease_keeper import LeaseKeeper
 from penstock.runtime.plan_text import plan_lines, queue_words
 from penstock.settings import load_config
 
 Say = Callable[[str, str], None]
+Answer = TypeVar("Answer")
 
 _FREE_WITHIN_S = 3.0
 
@@ -40,15 +47,26 @@ class RunOptions:
 
     data: str = ".penstock"
     queue: str = ""  # addresses of a queue that runs already; empty: our own broker, started with the app
+    adopt: tuple[str, ...] = ()  # topics of others that become the app's
+    take_over: bool = False  # end another run of the app
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     edge: EdgeConfig = field(default_factory=EdgeConfig)
     analyze: AnalyzeConfig = field(default_factory=AnalyzeConfig)
 
 
 def run(
-    app: App, *, data: str | None = None, port: int | None = None, queue: str = "", listen: str | None = None
+    app: App,
+    *,
+    data: str | None = None,
+    port: int | None = None,
+    queue: str = "",
+    listen: str | None = None,
+    adopt: Sequence[str] = (),
+    take_over: bool = False,
 ) -> None:
     """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`.
+
+    `adopt` names topics that Penstock did not make and may change; `take_over` ends another run of the app.
 
     What is not given comes from penstock.toml or [tool.penstock], then from PENSTOCK_*, as for `penstock run`.
     """
@@ -61,6 +79,7 @@ def run(
         if file is None or not names:
             raise ConfigError("penstock.run needs an App that is a global of a script, which its processes import")
         options = load_options({"data": data, "listen": listen}, port=port, queue=queue)
+        options = replace(options, adopt=tuple(adopt), take_over=take_over)
         status = supervise(f"{file}:{names[0]}", options, print_line)
     except ConfigError as wrong:
         for fault in wrong.faults:
@@ -81,7 +100,7 @@ def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -
     analyze, _ = load_config(here, os.environ, {}, AnalyzeConfig)
     if port is not None:
         edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
-    return RunOptions(broker.data, queue, broker, edge, analyze)
+    return RunOptions(data=broker.data, queue=queue, broker=broker, edge=edge, analyze=analyze)
 
 
 def print_line(who: str, text: str) -> None:
@@ -141,13 +160,17 @@ class _Supervisor:
         self._queue = queue
         self._data = data
         self._say = say
-        self._topics_made = False
-        self._making = asyncio.Lock()
+        self._is_provided = False
+        self._providing = asyncio.Lock()
+        self._me = holder_of(data, serves_queue=not options.queue)
+        self._keeper: LeaseKeeper | None = None
+        self._lease_trouble = ""
+        self._lost: asyncio.Future[LeaseLostError] | None = None
         logs = data / "logs"
         logs.mkdir(exist_ok=True)
         python = [sys.executable, "-m"]
         spec = str(data / "run" / "spec.json")
-        analyze = Child("analyze", [*python, "penstock.analyze", spec], logs, say)
+        analyze = Child("analyze", [*python, "penstock.analyze", spec, LEASED], logs, say)
         if have_run(plan, data):
             analyze.is_checked.set()  # an event of a restart is worth more than a refusal that hardly comes
         edge = [*python, "penstock.runtime.edge", spec]
@@ -171,30 +194,39 @@ class _Supervisor:
         return [*command, "--insecure"] if broker.insecure else command
 
     async def run(self) -> int:
-        """Keep all children until a signal comes, or one of them cannot be."""
+        """Keep all children until a signal comes, one of them cannot be, or another run takes the app over."""
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
+        lost = self._lost = loop.create_future()
         keepers = {name: asyncio.create_task(self._keep(name)) for name in self._children}
         ready = asyncio.create_task(self._announce())
         stopped = asyncio.create_task(stop.wait())
         faults: list[str] = []
         try:
-            done, _ = await asyncio.wait({stopped, *keepers.values()}, return_when=asyncio.FIRST_COMPLETED)
-            for keeper in done - {stopped}:
-                faults += keeper.result()  # type: ignore[arg-type]  # only keepers are left, and they tell faults
+            done, _ = await asyncio.wait({stopped, lost, *keepers.values()}, return_when=asyncio.FIRST_COMPLETED)
+            if lost in done and "analyze" in self._children:
+                self._children["analyze"].kill()  # the other run writes the same results from now on
+            for keeper in done - {stopped, lost}:
+                faults += keeper.result()
         finally:
             ready.cancel()
             self._say("", "stopping")
-            for name in ("edge", "analyze", "broker"):
+            for name in ("edge", "analyze"):
                 if name in self._children:
                     await self._children[name].stop()
+            if self._keeper is not None:
+                await self._keeper.end()
+            if "broker" in self._children:
+                await self._children["broker"].stop()
             for keeper in keepers.values():
                 keeper.cancel()
             await asyncio.gather(*keepers.values(), ready, return_exceptions=True)
         if faults:
             raise ConfigError(*faults)
         self._say("", "stopped")
+        if lost.done():
+            raise lost.result()
         return 0
 
     async def _keep(self, name: str) -> list[str]:
@@ -205,25 +237,76 @@ class _Supervisor:
             return list(wrong.faults)
 
     async def _provide(self) -> None:
-        """The queue is there, and so are the topics: before that the edge has nothing to do."""
+        """The queue is there, the lease is held, and the topics exist: before that the edge has nothing to do."""
         if "broker" in self._children:
             await self._children["broker"].is_ready.wait()
-        while not self._topics_made:
+        async with self._providing:
+            if self._is_provided:
+                return
+            replicas = max((topic.replicas for topic in self._plan.topics.values()), default=1)
+            lease = wanted_lease_topic(self._plan.app, replicas)
+            await self._until_answered(TopicProvider(self._queue, [lease], self._plan.app).provide)
+            await self._acquire()
+            wanted = list(wanted_topics(self._plan))
+            provider = TopicProvider(self._queue, wanted, self._plan.app, self._options.adopt)
+            provided = await self._until_answered(provider.provide)
+            for difference in provided.differences:
+                self._say("", difference.sentence)
+            self._is_provided = True
+
+    async def _until_answered(self, call: Callable[[], Answer]) -> Answer:
+        """What a blocking call returns; it is called again while the queue is away."""
+        while True:
             try:
-                async with self._making:
-                    if not self._topics_made:
-                        await asyncio.to_thread(provide_topics, self._queue, list(wanted_topics(self._plan)))
-                        self._topics_made = True
+                return await asyncio.to_thread(call)
             except ConfigError:
                 raise
             except PenstockError as away:
                 self._say("", f"{away}; trying again")
                 await asyncio.sleep(1.0)
 
+    async def _acquire(self) -> None:
+        lease = Lease(self._queue, self._plan.app, self._me)
+        await self._until_answered(partial(lease.acquire, take_over=self._options.take_over))
+        self._on_renewed()
+        self._keeper = LeaseKeeper(
+            lease, on_renewed=self._on_renewed, on_trouble=self._on_lease_trouble, on_lost=self._on_lost
+        )
+
+    def _on_renewed(self) -> None:
+        if self._lease_trouble:
+            self._lease_trouble = ""
+            self._say("", "the lease of the app is held again")
+        if "analyze" in self._children:
+            self._children["analyze"].tell(RENEWED)
+
+    def _on_lease_trouble(self, trouble: str) -> None:
+        if not self._lease_trouble:
+            self._say("", f"{trouble}; queries stop if that lasts for {UNSAFE_AFTER_S:.0f} s, and start again after it")
+        self._lease_trouble = trouble
+
+    def _on_lost(self, lost: LeaseLostError) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(lost)
+
     async def _announce(self) -> None:
         for child in self._children.values():
             await child.is_ready.wait()
         self._say("", f"ready http://{self._options.edge.listen}")
+
+
+def holder_of(data: Path, *, serves_queue: bool) -> Holder:
+    """This run, as the lease of its app names it. The id of the data folder is made once, and kept in it."""
+    file = data / "run" / "id"
+    if not file.exists():
+        write_private(file, uuid.uuid4().hex.encode())
+    host = socket.gethostname()
+    # A copy of the folder, at another place or on another machine, is another run.
+    identity = f"{file.read_text()}@{host}:{data}"
+    now_ms = time.time_ns() // 1_000_000
+    return Holder(
+        data=identity, host=host, pid=os.getpid(), since_ms=now_ms, folder=str(data), serves_queue=serves_queue
+    )
 
 
 def _lock(data: Path) -> int:
