@@ -47,7 +47,6 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
             yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, output.queue_settings | _BATCHES)
     replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
     yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
-    yield registry_topic(replicas)
 
 
 def admin_client(queue: str) -> AdminClient:
@@ -90,6 +89,9 @@ class TopicProvider:
         """`adopt` names topics of others that become this app's."""
         self._queue = queue
         self._wanted = {topic.name: topic for topic in wanted}
+        if any(not name.startswith(INTERNAL_PREFIX) for name in self._wanted):
+            replicas = max(topic.replicas for topic in self._wanted.values())
+            self._wanted[REGISTRY_TOPIC] = registry_topic(replicas)
         self._app = app
         self._adopt = set(adopt)
         self._admin = admin_client(queue)
@@ -160,7 +162,7 @@ def provide_topics(queue: str, wanted: Iterable[Wanted], app: str = "", adopt: C
 def inspect_topics(queue: str, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> list[Difference]:
     """The differences between what the queue has and what the app wants; changes nothing."""
     topics = list(wanted)
-    there = describe_topics(admin_client(queue), [topic.name for topic in topics])
+    there = describe_topics(admin_client(queue), [*(topic.name for topic in topics), REGISTRY_TOPIC])
     made = read_registry(queue) if REGISTRY_TOPIC in there else {}
     return topic_differences(app, topics, there, made, adopt)
 
