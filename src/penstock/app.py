@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ class Query:
     every: str | None = None
     watermark: str | None = None
     state: str = "disk"
-    spark: Mapping[str, str] = field(default_factory=dict)
+    spark: Mapping[str, str | int | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ class App:
         every: str | None = None,
         watermark: str | None = None,
         state: str = "disk",
-        spark: Mapping[str, str] | None = None,
+        spark: Mapping[str, str | int | bool] | None = None,
     ) -> Callable[[Function], Function]:
         """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function."""
-        topics = (reads,) if isinstance(reads, Topic | str) else tuple(reads)
+        topics = (reads,) if isinstance(reads, Topic | str) or not isinstance(reads, Iterable) else tuple(reads)
 
         def declare(function: Function) -> Function:
             self.queries.append(
@@ -138,7 +138,7 @@ class App:
         every: str | None = None,
         watermark: str | None = None,
         state: str = "disk",
-        spark: Mapping[str, str] | None = None,
+        spark: Mapping[str, str | int | bool] | None = None,
     ) -> None:
         """Run a SQL text continuously; it names what it reads as STREAM(topic), and writes a topic of its own name."""
         self.queries.append(
@@ -172,4 +172,5 @@ def _name(topic: Topic | str) -> str:
 
 
 def _names(columns: str | Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+    # What is no name, or names, stays as it is: the checks of the plan say what is wrong with it.
+    return (columns,) if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)

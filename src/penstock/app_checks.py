@@ -12,6 +12,7 @@ import msgspec
 
 from penstock.app import App, Query, Topic
 from penstock.config import hint
+from penstock.declared_types import with_sound_types
 from penstock.event import DEAD_SUFFIX
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals, weakest
 from penstock.schema import TIMES, SchemaError, parse_schema
@@ -58,8 +59,10 @@ def promises(app: App) -> dict[str, Guarantee]:
     return found
 
 
-def app_faults(app: App, queue: Queue) -> Iterator[str]:
+def app_faults(declared: App, queue: Queue) -> Iterator[str]:
     """Why this app cannot run on this queue."""
+    app, wrong_types = with_sound_types(declared)
+    yield from wrong_types
     yield from _name_faults(app)
     for topic in app.topics:
         yield from (f"topic {topic.name}: {fault}" for fault in _topic_faults(topic, queue))
@@ -68,6 +71,25 @@ def app_faults(app: App, queue: Queue) -> Iterator[str]:
     yield from _flow_faults(app)
     yield from _door_faults(app)
     yield from _once_faults(app)
+
+
+def checkable(declared: App, queue: Queue) -> App:
+    """The queries that have no faults of their own, on topics without faults: Spark can be asked about them."""
+    app, _ = with_sound_types(declared)
+    sound = App(app.name)
+    sound.topics = [
+        replace(topic, guarantee=None)
+        for topic in {topic.name: topic for topic in app.topics}.values()
+        if not list(_topic_faults(replace(topic, guarantee=None), queue))
+    ]
+    sound.queries = [
+        query
+        for query in {query.writes: query for query in app.queries}.values()
+        if not list(_query_faults(query, app))
+    ]
+    known = {topic.name for topic in sound.topics}
+    sound.queries = [query for query in sound.queries if set(with_reads(query).reads) <= known]
+    return sound
 
 
 def _name_faults(app: App) -> Iterator[str]:

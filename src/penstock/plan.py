@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.app import App, Delivery, Query, Topic
-from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, promises, with_reads
+from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, checkable, promises, with_reads
 from penstock.errors import ConfigError
 from penstock.event import dead_topic
 from penstock.guarantee import Guarantee, Queue, Setting, duration_ms, plan_settings, weakest
@@ -124,6 +124,15 @@ def plan_app(app: App, queue: Queue) -> Plan:
     faults = list(app_faults(app, queue))
     if faults:
         raise ConfigError(*faults)
+    return _plan(app, queue)
+
+
+def plan_to_check(app: App, queue: Queue) -> Plan:
+    """The plan of what has no faults in an app that has some, to ask Spark about its queries; it cannot run."""
+    return _plan(checkable(app, queue), queue)
+
+
+def _plan(app: App, queue: Queue) -> Plan:
     declared = {topic.name: topic for topic in app.topics}
     queries = {query.name: query for query in map(with_reads, app.queries)}
     writer = {query.writes: query for query in queries.values()}
@@ -179,11 +188,15 @@ def _plan_query(query: Query, topics: Mapping[str, TopicPlan]) -> QueryPlan:
         every_ms=duration_ms(query.every) if query.every else None,
         watermark=query.watermark,
         state=query.state,
-        spark=query.spark,
+        spark={name: _spark_text(value) for name, value in query.spark.items()},
         guarantee=output.guarantee,
         commit_every_ms=duration_ms(output.value("analyze", "commit.every")) or 0,
         from_latest=output.value("analyze", "start.from") == "latest",
     )
+
+
+def _spark_text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _path(delivery: Delivery, writer: Mapping[str, Query], topics: Mapping[str, TopicPlan]) -> Path:

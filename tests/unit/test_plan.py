@@ -206,3 +206,25 @@ def test_exactly_once_goes_along_with_what_is_read() -> None:
     assert [query.is_exactly_once for query in plan.queries.values()] == [True, False]
     assert [t.name for t in wanted_topics(plan) if t.name.endswith(".batches")] == ["penstock.a.book.batches"]
     assert (plan.paths[0].guarantee.delivery, plan.paths[0].weakest_link) == ("at-least-once", "seen")
+
+
+def test_a_value_of_a_wrong_type_is_a_sentence_and_hides_no_other_fault() -> None:
+    """Not a TypeError from inside Penstock."""
+    app = App("a")
+    wrong: Any = "two"
+    wrong_number: Any = 5
+    app.topic("t", schema="id STRING", partitions=wrong, key=wrong_number, guarantee=Guarantee(loss=wrong_number))
+    app.ingest(wrong, into="t")
+    app.deliver("nowhere", backlog_max=wrong)
+    app.query(reads="t", writes="u", name="q", every=wrong_number)(lambda t: t)
+    with pytest.raises(ConfigError) as refused:
+        plan_app(app, Queue())
+    assert refused.value.faults == (
+        "topic t: key must be a name, or several, not (5,)",
+        "topic t: partitions must be a whole number, not 'two'",
+        "topic t: guarantee: loss must be text, not 5",
+        "query q: every must be text, not 5",
+        "ingest into t: source must be a source such as sources.Http(), not 'two'",
+        "delivery /live/nowhere: backlog_max must be a whole number, not 'two'",
+        "delivery /live/nowhere: unknown topic nowhere",
+    )

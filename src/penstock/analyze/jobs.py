@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.analyze.building import Built, build_query
+from penstock.analyze.building import Built, Refused, build_query
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
@@ -13,6 +13,7 @@ from penstock.analyze.once import EVENTS_MAX_BATCH, OnceSink
 from penstock.analyze.progress import Written
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
+from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
 from penstock.event import batches_topic
 from penstock.plan import Plan, QueryPlan, TopicPlan
@@ -36,7 +37,9 @@ class Jobs:
         self._spark = spark
 
     def build(self, query: QueryPlan, choice: Choice) -> Built:
-        """A query's DataFrame, in a session of its own."""
+        """A query's DataFrame, in a session of its own; Refused with every reason why there is none."""
+        if faults := setting_faults(query.spark, self._spark):
+            raise Refused(*faults)
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
         events_max = self._spec.analyze.batch_events_max
         if query.is_exactly_once:

@@ -8,7 +8,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from penstock.analyze.settings import SparkSetting
+from penstock.analyze.setting_names import setting_faults
+from penstock.analyze.settings import FILE, SparkSetting
+from penstock.errors import ConfigError
 from penstock.jvm.spark import SparkJvm
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting], *, compiler_yields: bool) -> SparkSession:
-    """PySpark on a JVM that was started."""
+    """PySpark on a JVM that was started; ConfigError if a setting of the operator is misspelt."""
     # Moments of imports, while the JVM starts.
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -31,7 +33,11 @@ def open_session(jvm: SparkJvm, settings: Mapping[str, SparkSetting], *, compile
     for name, setting in settings.items():
         conf.set(name, setting.value)
     # Not by its builder, which gives the session every setting once more, though the context has them.
-    return SparkSession(SparkContext.getOrCreate(conf))
+    spark = SparkSession(SparkContext.getOrCreate(conf))
+    given = [name for name, setting in settings.items() if setting.origin == FILE]
+    if faults := setting_faults(given, spark):
+        raise ConfigError(*(f"{FILE}: {fault}" for fault in faults))
+    return spark
 
 
 def session_of_query(spark: SparkSession, settings: Mapping[str, SparkSetting]) -> SparkSession:

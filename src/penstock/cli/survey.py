@@ -21,7 +21,8 @@ from penstock.log.layout import (
     partition_folder,
 )
 from penstock.log.scan import Damage, walk
-from penstock.ports import Disk
+from penstock.ports import Disk, File
+from penstock.records.batch import BatchHeader
 from penstock.records.record import decode_records
 
 _JOURNALS = (GROUPS_FOLDER, TRANSACTIONS_FOLDER)  # called what their folders are called
@@ -93,24 +94,36 @@ def _inspect(disk: Disk, folder: str) -> list[Finding]:
         return [Finding(Kind.UNREADABLE, folder, f"the disk does not give it ({error})", advice)]
 
 
-def _replay(disk: Disk, catalog: Catalog) -> Iterator[Finding]:
-    """Fill the catalog with every change that can be read; damaged batches were found before."""
-    for base in base_offsets(disk.names(META_FOLDER), LOG):
-        file = disk.open(f"{META_FOLDER}/{file_name(base, LOG)}")
+def batches_of(disk: Disk, folder: str) -> Iterator[tuple[File, int, BatchHeader]]:
+    """Every batch of a partition that can be read, in order: its file, position and header."""
+    for base in base_offsets(disk.names(folder), LOG):
+        file = disk.open(f"{folder}/{file_name(base, LOG)}")
         try:
             for found in walk(file, 0, file.size(), base, verify=True):
-                if isinstance(found, Damage):
-                    continue
-                position, header = found
-                try:
-                    for record in decode_records(file.read(position, header.size)):
-                        catalog.replay_(decode_change(record.value or b""))
-                except (PeerError, StorageError) as error:
-                    advice = "use a Penstock at least as new as the one that wrote it, or restore it from a backup"
-                    end, offset, behind = position + header.size, header.base_offset, header.next_offset
-                    yield Finding(Kind.DAMAGED, file.path, str(error), advice, position, end, offset, behind)
+                if not isinstance(found, Damage):
+                    yield file, *found
         finally:
             file.close()
+
+
+def read_catalog(disk: Disk) -> Catalog:
+    """The topics of a data folder, as far as its metadata log can be read."""
+    catalog = Catalog()
+    for _ in _replay(disk, catalog):
+        pass
+    return catalog
+
+
+def _replay(disk: Disk, catalog: Catalog) -> Iterator[Finding]:
+    """Fill the catalog with every change that can be read; damaged batches were found before."""
+    for file, position, header in batches_of(disk, META_FOLDER):
+        try:
+            for record in decode_records(file.read(position, header.size)):
+                catalog.replay_(decode_change(record.value or b""))
+        except (PeerError, StorageError) as error:
+            advice = "use a Penstock at least as new as the one that wrote it, or restore it from a backup"
+            end, offset, behind = position + header.size, header.base_offset, header.next_offset
+            yield Finding(Kind.DAMAGED, file.path, str(error), advice, position, end, offset, behind)
 
 
 def _unknown_folders(disk: Disk, catalog: Catalog) -> Iterator[str]:

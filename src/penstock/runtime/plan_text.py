@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.guarantee import Guarantee
@@ -11,8 +11,10 @@ from penstock.plan import Path, Plan
 _QUEUES = {"penstock": "our own broker", "kafka": "Apache Kafka"}
 
 
-def plan_lines(plan: Plan, *, reasons: bool = False) -> Iterator[str]:
-    """The plan for people; with `reasons` every setting and why."""
+def plan_lines(
+    plan: Plan, *, reasons: bool = False, modes: Mapping[str, tuple[str, str | None]] | None = None
+) -> Iterator[str]:
+    """The plan for people; with `reasons` every setting and why, with `modes` what Spark found for each query."""
     for topic in plan.topics.values():
         count = f"{topic.partitions} partition{'s' if topic.partitions != 1 else ''}"
         yield f"topic    {topic.name}: {count}, {in_words(topic.guarantee)}"
@@ -22,7 +24,9 @@ def plan_lines(plan: Plan, *, reasons: bool = False) -> Iterator[str]:
     for door in plan.doors.values():
         yield f"ingest   POST /ingest/{door.path} -> {door.topic}"
     for query in plan.queries.values():
-        yield f"query    {query.name}: {', '.join(query.reads)} -> {query.writes} ({query.mode})"
+        mode, why = (modes or {}).get(query.name, (query.mode, None))
+        found = f"{mode}: {why}" if why else mode
+        yield f"query    {query.name}: {', '.join(query.reads)} -> {query.writes} ({found})"
     for path in plan.paths:
         yield f"deliver  {path.delivery.at}: {path_words(path)}"
 

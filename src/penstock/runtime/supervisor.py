@@ -37,6 +37,7 @@ from penstock.settings import load_config
 
 Say = Callable[[str, str], None]
 Answer = TypeVar("Answer")
+Table = TypeVar("Table", BrokerConfig, EdgeConfig, AnalyzeConfig)
 
 _FREE_WITHIN_S = 3.0
 
@@ -94,10 +95,20 @@ def run(
 
 def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -> RunOptions:
     """How to run here: the settings in force, then what was given; `flags` are the broker's, and `insecure` of both."""
-    here = Path.cwd()
-    broker, _ = load_config(here, os.environ, flags, BrokerConfig)
-    edge, _ = load_config(here, os.environ, {"insecure": flags.get("insecure")}, EdgeConfig)
-    analyze, _ = load_config(here, os.environ, {}, AnalyzeConfig)
+    faults: list[str] = []
+
+    def table(kind: type[Table], given: Mapping[str, object]) -> Table:
+        try:
+            return load_config(Path.cwd(), os.environ, given, kind)[0]
+        except ConfigError as wrong:
+            faults.extend(fault for fault in wrong.faults if fault not in faults)
+            return kind()
+
+    broker = table(BrokerConfig, flags)
+    edge = table(EdgeConfig, {"insecure": flags.get("insecure")})
+    analyze = table(AnalyzeConfig, {})
+    if faults:
+        raise ConfigError(*faults)
     if port is not None:
         edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
     return RunOptions(data=broker.data, queue=queue, broker=broker, edge=edge, analyze=analyze)
@@ -116,9 +127,7 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
     data = Path(options.data).absolute()
-    if not options.queue:
-        read_addresses(options.broker)
-    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
+    refuse_addresses(options)
     lock = _lock(data)
     try:
         options = replace(
@@ -144,6 +153,13 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
         return asyncio.run(_Supervisor(plan, options, queue, data, say).run())
     finally:
         os.close(lock)
+
+
+def refuse_addresses(options: RunOptions) -> None:
+    """ConfigError if an address makes no sense, or lets other machines in without a token."""
+    if not options.queue:
+        read_addresses(options.broker)
+    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
 
 
 def have_run(plan: Plan, data: Path) -> bool:
