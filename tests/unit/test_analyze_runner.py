@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.failures import AwayError
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.runner import Job, Runner
@@ -105,3 +106,31 @@ def test_what_spark_refuses_at_once_is_noticed_at_once(runner: Runner, query: Qu
     runner.look(0)
 
     assert runner.life.state == "restarting"
+
+
+class Frozen:
+    """A queue whose leader does not answer at first."""
+
+    def __init__(self) -> None:
+        self.is_frozen = True
+
+    def ranges(self, _: object) -> dict[tuple[str, int], tuple[int, int]]:
+        if self.is_frozen:
+            raise AwayError("the leader of purchases/0 does not answer")
+        return {("purchases", 0): (0, 9)}
+
+
+def test_a_query_waits_for_a_leader_that_does_not_answer_and_then_starts(query: Query, tmp_path: Path) -> None:
+    """It is not parked: an unknown end of the topic says nothing about the checkpoint."""
+    job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
+    queue = Frozen()
+    runner = Runner(job, Choice("realtime"), Checkpoint(tmp_path, "decide"), Life(1, 600_000), queue)  # type: ignore[arg-type]
+    now_ms = 0
+    for _ in range(10):
+        runner.start(now_ms)
+        assert (runner.life.state, runner.life.reason) == ("waiting", "the leader of purchases/0 does not answer")
+        now_ms += 30_000
+        assert runner.life.wants_start(now_ms)
+    queue.is_frozen = False
+    runner.start(now_ms)
+    assert runner.life.state == "running"

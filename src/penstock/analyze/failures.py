@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.analyze.modes import refusal
+from penstock.errors import PenstockError
 
 Kind = Literal["away", "lost", "refused", "fault"]
 
@@ -30,6 +31,10 @@ _CHANGED = re.compile(
 )
 _TOKEN = re.compile(r"TokenError: ([^\n]+)")
 _SAYS = re.compile(r"^(?:Caused by: )?(?:[\w.$]+(?:Exception|Error): )+", re.MULTILINE)
+
+
+class AwayError(PenstockError):
+    """The queue does not answer; the query waits and tries again."""
 
 
 @dataclass(frozen=True, slots=True)

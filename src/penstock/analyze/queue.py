@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it is its home
 
+from penstock.analyze.failures import AwayError
+from penstock.client.offsets import is_unknown
+
+_GONE = "UNKNOWN_TOPIC_OR_PART"
 _ANSWER_S = 5.0
 _CONNECT_S = 1.0
 
@@ -31,23 +34,40 @@ class Queue:
         return self._partitions
 
     def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
-        """The next offset of every partition of these topics, as far as the queue answers."""
-        return self._offsets(topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        """The next offset of every partition of these topics, without those whose leader does not answer."""
+        return self._offsets(topics, OffsetSpec.latest())[0]  # type: ignore[no-untyped-call]
 
     def ranges(self, topics: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
-        """First and next offset of every partition of these topics, as far as the queue answers."""
-        begins = self._offsets(topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        ends = self.ends(topics)
+        """First and next offset of every partition of these topics; AwayError if a leader does not answer."""
+        found = []
+        for which in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
+            offsets, unknown = self._offsets(topics, which)
+            if unknown:
+                topic, partition = unknown[0]
+                raise AwayError(f"the leader of {topic}/{partition} does not answer")
+            found.append(offsets)
+        begins, ends = found
         return {place: (begins[place], ends[place]) for place in begins.keys() & ends.keys()}
 
-    def _offsets(self, topics: Sequence[str], which: OffsetSpec) -> dict[tuple[str, int], int]:
-        known = self._partitions or self.partitions()
-        asked = {TopicPartition(name, number): which for name in topics for number in range(known.get(name, 0))}
-        found = {}
+    def _offsets(
+        self, topics: Sequence[str], which: OffsetSpec
+    ) -> tuple[dict[tuple[str, int], int], list[tuple[str, int]]]:
+        """Offsets of partitions, and the partitions whose leader does not answer."""
+        partitions = self._partitions or self.partitions()
+        asked = {TopicPartition(name, number): which for name in topics for number in range(partitions.get(name, 0))}
+        found, unknown = {}, []
         for place, answer in self._admin.list_offsets(asked, request_timeout=_ANSWER_S).items() if asked else ():
-            with suppress(KafkaException, TimeoutError):
-                found[place.topic, place.partition] = answer.result(_ANSWER_S).offset
-        return found
+            try:
+                offset = answer.result(_ANSWER_S).offset
+            except (KafkaException, TimeoutError) as error:
+                if isinstance(error, KafkaException) and error.args[0].name() == _GONE:
+                    continue
+                offset = None
+            if offset is None or is_unknown(offset):
+                unknown.append((place.topic, place.partition))
+            else:
+                found[place.topic, place.partition] = offset
+        return found, unknown
 
     def answers(self) -> bool:
         """Whether one of its brokers takes a connection."""

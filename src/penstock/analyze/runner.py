@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.building import spark_words
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.failures import Failure, failure_of, lost_words
+from penstock.analyze.failures import AwayError, Failure, failure_of, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.newest import Newest
@@ -83,6 +83,8 @@ class Runner:
             self._checkpoint.remember(self.choice)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
             self._looks_asking = _LOOKS_AFTER_START  # what Spark refuses, it refuses in its first moments
+        except AwayError as away:
+            self._on_failure(Failure("away", str(away)), now_ms)
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
             self._on_failure(failure_of(_told(error)), now_ms)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, reason
+from penstock.client.offsets import offset_range
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -16,13 +17,12 @@ _TRIED_EACH = 32  # whole records between two damaged ones are found so far; beh
 
 def next_readable(settings: dict[str, Any], topic: str, partition: int, damaged: int) -> int:
     """An offset behind `damaged` that can be read while the one before it cannot; the end if there is none."""
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer
 
     # What was read ahead is thrown away by every try.
     probe = Consumer(settings | {"fetch.error.backoff.ms": 0, "fetch.max.bytes": 1 << 20, "queued.min.messages": 1})
     try:
-        place = TopicPartition(topic, partition)
-        _, end = probe.get_watermark_offsets(place, timeout=ANSWER_TIMEOUT_S) or (0, damaged + 1)
+        _, end = offset_range(probe, topic, partition, ANSWER_TIMEOUT_S)
         bad, step = damaged, 1
         while (good := min(bad + step, end)) < end and not _is_readable(probe, topic, partition, good):
             bad, step = good, 1 if good - damaged < _TRIED_EACH else step * 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.client import admin_module, answer
+from penstock.client.offsets import is_unknown, unanswered
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -42,7 +44,14 @@ def _offsets(client: AdminClient, name: str, partitions: list[int]) -> dict[int,
     where = [TopicPartition(name, partition) for partition in partitions]
     starts = client.list_offsets({place: kind.earliest() for place in where})
     ends = client.list_offsets({place: kind.latest() for place in where})
-    return {place.partition: (answer(starts[place], name).offset, answer(ends[place], name).offset) for place in where}
+    return {place.partition: (_offset(starts[place], name), _offset(ends[place], name)) for place in where}
+
+
+def _offset(told: Future[Any], name: str) -> int:
+    offset: int = answer(told, name).offset
+    if is_unknown(offset):
+        raise unanswered()
+    return offset
 
 
 def _changed_settings(client: AdminClient, name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import click
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach
 from penstock.cli.output import json_option, print_json, print_table
 from penstock.cli.queries_text import head, is_silent, reasons, rows
+from penstock.client.offsets import offsets_at_time
 from penstock.event import QUERIES_TOPIC
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def _show(reports: Reports, in_json: bool) -> None:
 
 def _assign(consumer: Consumer) -> bool:
     """Begin to read an hour ago; False while there is no such topic."""
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import OFFSET_END, TopicPartition
 
     if consumer.list_topics(QUERIES_TOPIC, timeout=ANSWER_TIMEOUT_S).topics[QUERIES_TOPIC].error is not None:
         return False
     since_ms = time.time_ns() // 1_000_000 - _HISTORY_MS
-    (begin,) = consumer.offsets_for_times([TopicPartition(QUERIES_TOPIC, 0, since_ms)], timeout=ANSWER_TIMEOUT_S)
-    consumer.assign([begin])
+    start = offsets_at_time(consumer, QUERIES_TOPIC, [0], since_ms, ANSWER_TIMEOUT_S)[0]
+    consumer.assign([TopicPartition(QUERIES_TOPIC, 0, OFFSET_END if start is None else start)])
     return True
 
 

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, NoTopicError, Patience, RefusedError, admin_module, answer, reason
+from penstock.client.offsets import is_unknown, unanswered
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -170,4 +171,6 @@ def _bounds(client: AdminClient, places: list[tuple[str, int]]) -> dict[tuple[st
 
 def _offset(answers: dict[TopicPartition, Future[Any]], place: TopicPartition) -> int:
     offset: int = answers[place].result(ANSWER_TIMEOUT_S).offset
+    if is_unknown(offset):
+        raise unanswered()
     return offset

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, no_topic, reason
+from penstock.client.offsets import offset_range, offsets_at_time
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -42,18 +43,12 @@ def ranges(
     consumer: Consumer, topic: str, partitions: list[int], begin: str | int | datetime, whole: str = "--from beginning"
 ) -> list[Range]:
     """The range of each partition; PenstockError when an offset lies outside, where `whole` is advised."""
-    from confluent_kafka import TopicPartition
-
-    places = [TopicPartition(topic, partition) for partition in partitions]
-    bounds = {
-        place.partition: consumer.get_watermark_offsets(place, timeout=ANSWER_TIMEOUT_S) or (0, 0) for place in places
-    }
+    bounds = {partition: offset_range(consumer, topic, partition, ANSWER_TIMEOUT_S) for partition in partitions}
     if isinstance(begin, datetime):
         stamp = int(begin.astimezone(UTC).timestamp() * 1000)
-        asked = [TopicPartition(topic, partition, stamp) for partition in partitions]
-        found = {p.partition: p.offset for p in consumer.offsets_for_times(asked, timeout=ANSWER_TIMEOUT_S)}
-        # No record is that young: the answer is a negative number that means the end.
-        return [Range(p, found[p] if found[p] >= 0 else high, max(high, found[p])) for p, (_, high) in bounds.items()]
+        found = offsets_at_time(consumer, topic, partitions, stamp, ANSWER_TIMEOUT_S)
+        starts = {p: high if (start := found[p]) is None else start for p, (_, high) in bounds.items()}
+        return [Range(p, starts[p], max(high, starts[p])) for p, (_, high) in bounds.items()]
     return [Range(p, _start(topic, p, begin, (low, high), whole), high) for p, (low, high) in bounds.items()]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
-from penstock.client.offsets import Place, reader_settings
+from penstock.client.offsets import Place, offset_range, reader_settings
 from penstock.client.record import Record, record_of
 
 _BATCH_MAX = 500
@@ -95,12 +95,12 @@ class History:
             found.append(Lost(*place, start, good, good - start, "damaged on disk"))
 
     def _jump(self, place: Place, found: list[Record | Lost]) -> None:
-        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka import KafkaException
 
         asked = self.positions[place]
         try:
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=_ANSWER_S)
-        except (KafkaException, TypeError):  # no answer
+            low, high = offset_range(self._consumer, *place, _ANSWER_S)
+        except KafkaException:  # no answer
             return self._seek(place, asked)
         if asked < low:
             found.append(Lost(*place, asked, low, low - asked, "no longer kept"))

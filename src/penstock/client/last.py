@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from penstock.client.offsets import reader_settings
+from penstock.client.offsets import offset_range, reader_settings, unanswered
 from penstock.client.record import Record, record_of
 
 _STEP = 64  # offsets; most of them are records, the others mark the ends of transactions
@@ -36,7 +36,7 @@ def last_record(queue: str, topic: str, within_s: float) -> Record | None:
     deadline = time.monotonic() + within_s
     consumer: Any = Consumer(reader_settings(queue, buffered_kib=1024))
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=within_s)
+        low, high = offset_range(consumer, topic, 0, within_s)
         step = _STEP
         while True:
             start = max(low, high - step)
@@ -47,8 +47,6 @@ def last_record(queue: str, topic: str, within_s: float) -> Record | None:
             if last is not None or start == low:
                 return last
             step *= _STEP
-    except TypeError:  # no watermarks: no answer
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None
     finally:
         consumer.close()
 
@@ -66,4 +64,4 @@ def _to_end(consumer: Any, deadline: float) -> Iterator[Record]:
             return
         elif not error.retriable():
             raise KafkaException(error)
-    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    raise unanswered()

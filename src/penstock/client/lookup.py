@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from penstock.client.offsets import reader_settings
+from penstock.client.offsets import offsets_at_time, reader_settings
 from penstock.client.record import Record, record_of
 from penstock.errors import PenstockError
 
@@ -22,11 +22,10 @@ def find_record(
 
     consumer: Any = Consumer(reader_settings(queue, buffered_kib=_BUFFERED_KIB))
     try:
-        asked = [TopicPartition(topic, number, since_ms) for number in range(partitions)]
-        found = consumer.offsets_for_times(asked, timeout=_ANSWER_S)
-        # A negative offset: no record is that young.
-        consumer.assign([place for place in found if place.offset >= 0])
-        return _search(consumer, {place.partition for place in found if place.offset >= 0}, header, seconds_max)
+        starts = offsets_at_time(consumer, topic, range(partitions), since_ms, _ANSWER_S)
+        found = {partition: offset for partition, offset in starts.items() if offset is not None}
+        consumer.assign([TopicPartition(topic, *place) for place in found.items()])
+        return _search(consumer, set(found), header, seconds_max)
     except KafkaException as error:
         raise PenstockError(f"the queue does not answer: {error.args[0].str()}") from None
     finally:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from penstock.assure.history import Assign, End, Outcome, Poll, Send, Settle
+from penstock.client.offsets import offset_range
 from penstock.drills.recorder import Recording
 from penstock.errors import PenstockError
 
@@ -210,10 +211,9 @@ def _position(reader: RecordingConsumer, place: Place) -> int:
 def _end_of(client: Any, place: Place) -> int:
     for _ in range(6):
         try:
-            high: int = client.get_watermark_offsets(TopicPartition(*place), timeout=5)[1]
+            return offset_range(client, *place, 5)[1]
         except KafkaException:
             continue
-        return high
     raise PenstockError(f"nobody says where {place.topic}/{place.partition} ends")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from penstock.client.offsets import reader_settings
+from penstock.client.offsets import offset_range, reader_settings
 from penstock.client.record import Record, record_of
 from penstock.errors import PenstockError
 
@@ -21,7 +21,7 @@ def read_topic(queue: str, topic: str) -> Iterator[Record]:
     try:
         found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         for partition in sorted(found.partitions):
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_TIMEOUT_S)
+            low, high = offset_range(consumer, topic, partition, _TIMEOUT_S)
             if low < high:
                 consumer.assign([TopicPartition(topic, partition, low)])
                 yield from _read(consumer, topic, high)
