@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from penstock import event
 from penstock.analyze.progress import Written
 from penstock.analyze.rows import AHEAD, broken_rows, read_records
+from penstock.client.offsets import producer_settings
 from penstock.errors import PenstockError
 from penstock.plan import TopicPlan
 
@@ -58,7 +59,7 @@ class DeadLetters:
 
     def _produce(self, row: Any, faults: list[str]) -> None:
         if self._producer is None:
-            self._producer = Producer({"bootstrap.servers": self._queue, "enable.idempotence": True, "log_level": 0})
+            self._producer = Producer(producer_settings(self._queue) | {"enable.idempotence": True})
 
         def on_delivery(error: KafkaError | None, _: object) -> None:
             if error is not None:

@@ -13,7 +13,7 @@ from penstock.analyze.progress import Written
 from penstock.analyze.results import HEADER_NAMES, with_flat_headers
 from penstock.analyze.tokens import Token, decode_token, encode_token, is_done
 from penstock.client.last import last_value
-from penstock.client.offsets import client_settings
+from penstock.client.offsets import producer_settings
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class OnceSink:
     def open(self) -> Token | None:
         """Fence whoever wrote before, and learn which batch was committed last."""
         try:
-            producer: Any = Producer(client_settings(self._queue) | {"transactional.id": self._batches, "linger.ms": 2})
+            producer: Any = Producer(
+                producer_settings(self._queue) | {"transactional.id": self._batches, "linger.ms": 2}
+            )
             producer.init_transactions(_ANSWER_S)
             # Only now: what the one before had under way is committed or aborted.
             value = last_value(self._queue, self._batches, _ANSWER_S)

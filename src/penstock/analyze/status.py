@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.newest import Newest, NewestResults
 from penstock.analyze.queue import Queue
+from penstock.client.offsets import producer_settings
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
 
@@ -36,14 +37,12 @@ class Reporter:
         self.queue_answers = True
         self.ends: dict[tuple[str, int], int] = {}
         self._producer = Producer(
-            {
-                "bootstrap.servers": queue.address,
+            producer_settings(queue.address)
+            | {
                 "queue.buffering.max.messages": _MESSAGES_MAX,
                 "message.timeout.ms": 5_000,
                 "linger.ms": 0,
-                "log_level": 0,
-            },
-            error_cb=lambda _: None,
+            }
         )
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
 

@@ -14,6 +14,7 @@ from penstock.cli.client import ANSWER_TIMEOUT_S, Patience, broker_option, reach
 from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.target import Target, look_up
+from penstock.client.offsets import producer_settings
 from penstock.errors import PenstockError
 from penstock.records.batch import CODECS
 
@@ -156,12 +157,11 @@ def command(
         "message.timeout.ms": int(timeout * 1000),
         "message.max.bytes": max(1000, min(target.batch_bytes_max, 1_000_000_000)),  # what the library allows
         "batch.size": max(1, min(target.batch_bytes_max, 1_000_000)),
-        "partitioner": "murmur2_random",  # as Java's clients: a key has one partition, whoever writes it
     }
     from confluent_kafka import Producer
 
     tally = Tally(target, Failures("value" if values else "line"), as_json)
-    producer = Producer(settings)
+    producer = Producer(producer_settings(broker) | settings)
     try:
         try:
             _send(producer, topic, given_records(values, key, key_separator), fixed, tally)

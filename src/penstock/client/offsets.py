@@ -140,6 +140,11 @@ def client_settings(queue: str) -> dict[str, Any]:
     }
 
 
+def producer_settings(queue: str) -> dict[str, Any]:
+    """What every producer of ours has in common: a key has the partition that Java's and Spark's producers choose."""
+    return client_settings(queue) | {"partitioner": "murmur2_random"}
+
+
 def reader_settings(queue: str, *, buffered_kib: int) -> dict[str, Any]:
     """A consumer of assigned partitions: no group, nothing committed, no jump that nobody decided."""
     return client_settings(queue) | {

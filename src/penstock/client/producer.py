@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from penstock.client.offsets import producer_settings
 from penstock.errors import PenstockError
 from penstock.plan import Plan, TopicPlan
 
@@ -97,23 +98,18 @@ class EventProducer:
                 self._broken.add(settings)
             self._note("queue_trouble", error.str())
 
-        return {
-            "bootstrap.servers": self._queue,
+        return producer_settings(self._queue) | {
             "client.id": f"penstock-edge-{os.getpid()}",
             "acks": acks,
             "retries": int(retries),
             "enable.idempotence": idempotence == "true",
             "delivery.timeout.ms": self._deadline_ms,
             "linger.ms": LINGER_MS,
-            # The same partition for a key as Java's and Spark's producers choose.
-            "partitioner": "murmur2_random",
             "queue.buffering.max.messages": MESSAGES_MAX,
             "queue.buffering.max.kbytes": self._buffer_bytes_max // 1024,
-            "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
             "socket.nagle.disable": True,
             "error_cb": on_error,
-            "log_level": 0,
         }
 
     def _turn(self) -> None:
@@ -148,7 +144,7 @@ class EventProducer:
         def ask() -> list[str]:
             asking = next(iter(self._producers.values()), None)
             if asking is None:  # an app without doors
-                asking = Producer({"bootstrap.servers": self._queue, "log_level": 0})
+                asking = Producer(producer_settings(self._queue))
             there = asking.list_topics(timeout=timeout_s).topics
             return [name for name in names if name not in there]
 
