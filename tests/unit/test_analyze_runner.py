@@ -13,6 +13,7 @@ from penstock.analyze.failures import AwayError
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.runner import Job, Runner
+from penstock.analyze.worker_output import WorkerOutput
 
 LOOKS_IN_A_SECOND = 10
 
@@ -53,9 +54,14 @@ def query() -> Query:
 @pytest.fixture
 def runner(query: Query, tmp_path: Path) -> Runner:
     job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
-    made = Runner(job, Choice("realtime"), Checkpoint(tmp_path, "decide"), Life(3, 60_000), Nowhere())  # type: ignore[arg-type]
+    made = runner_of(job, tmp_path, Life(3, 60_000), Nowhere())
     made.start(0)
     return made
+
+
+def runner_of(job: Job, folder: Path, life: Life, queue: object) -> Runner:
+    output = WorkerOutput(folder / "spark.out")
+    return Runner(job, Choice("realtime"), Checkpoint(folder, "decide"), life, queue, output)  # type: ignore[arg-type]
 
 
 def commit(tmp_path: Path, number: int) -> dict[str, Any]:
@@ -124,7 +130,7 @@ def test_a_query_waits_for_a_leader_that_does_not_answer_and_then_starts(query: 
     """It is not parked: an unknown end of the topic says nothing about the checkpoint."""
     job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
     queue = Frozen()
-    runner = Runner(job, Choice("realtime"), Checkpoint(tmp_path, "decide"), Life(1, 600_000), queue)  # type: ignore[arg-type]
+    runner = runner_of(job, tmp_path, Life(1, 600_000), queue)
     now_ms = 0
     for _ in range(10):
         runner.start(now_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,11 @@ from pyspark.sql import types as T
 from penstock.analyze.modes import Operator, is_stateful, operators_of
 from penstock.analyze.results import to_records, value_columns
 from penstock.analyze.rows import EVENT, good_rows, read_records
-from penstock.errors import ConfigError
+from penstock.errors import ConfigError, PenstockError
 from penstock.plan import Plan, QueryPlan, TopicPlan, sql_with_views
 
+_WORDS_MAX = 500
+_PLACE_IN_SQL = re.compile(r"\(line \d+, pos \d+\)")
 _NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
 
 
@@ -35,7 +38,7 @@ class Built:
         return "headers" in self.records.columns
 
 
-class Refused(Exception):
+class Refused(PenstockError):
     """A query cannot run as it is; every reason."""
 
     def __init__(self, *faults: str) -> None:
@@ -71,10 +74,14 @@ def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
 
 
 def spark_words(error: BaseException) -> str:
-    """The first sentence of what Spark says, without plans and traces."""
+    """What an error says, in one line; of Spark's errors without plans and traces."""
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0].split(" SQLSTATE")[0][:500]
+    if not isinstance(error, PySparkException):
+        return " ".join(lines)[:_WORDS_MAX]
+    said, _, state = lines[0].partition(" SQLSTATE")
+    place = _PLACE_IN_SQL.search(state)
+    return f"{said} {place[0]}" if place else said[:_WORDS_MAX]
 
 
 def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:

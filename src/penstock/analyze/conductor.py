@@ -159,7 +159,7 @@ class Conductor:
 
     def _runner(self, job: Job, choice: Choice) -> Runner:
         life = Life(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
-        return Runner(job, choice, self._checkpoint(job.name), life, self._queue)
+        return Runner(job, choice, self._checkpoint(job.name), life, self._queue, self._start.worker_output)
 
     def _begin(self, runner: Runner) -> None:
         runner.start(_now_ms())

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock import event
+from penstock.analyze.failures import AwayError
 from penstock.analyze.progress import Written
 from penstock.analyze.rows import AHEAD, broken_rows, read_records
 from penstock.client.offsets import producer_settings
-from penstock.errors import PenstockError
 from penstock.plan import TopicPlan
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class DeadLetters:
         self.written[number] = self.write_rows(batch.toLocalIterator())
 
     def write_rows(self, rows: Iterable[Any]) -> int:
-        """Write these rows, and wait for the queue; how many. PenstockError if it has not all of them."""
+        """Write these rows, and wait for the queue; how many. AwayError if it has not all of them."""
         faults: list[str] = []
         count = 0
         try:
@@ -54,7 +54,7 @@ class DeadLetters:
         if left or faults:
             # What it still holds would come later, beside the repeat; and after a fatal error it takes nothing more.
             self._producer = None
-            raise _away(faults[0] if faults else "dead letters were not acknowledged")
+            raise AwayError(faults[0] if faults else "dead letters were not acknowledged")
         return count
 
     def _produce(self, row: Any, faults: list[str]) -> None:
@@ -74,12 +74,7 @@ class DeadLetters:
             except BufferError:
                 self._producer.poll(1.0)
             except KafkaException as error:
-                raise _away(error.args[0].str()) from error
-
-
-def _away(fault: str) -> PenstockError:
-    """In Kafka's words, by which a failure is known as one that passes."""
-    return PenstockError(f"org.apache.kafka.common.errors.NetworkException: {fault}")
+                raise AwayError(error.args[0].str()) from error
 
 
 def letter_headers(row: Any, topic: TopicPlan) -> event.Headers:

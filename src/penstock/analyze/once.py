@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.failures import AwayError
 from penstock.analyze.progress import Written
 from penstock.analyze.results import HEADER_NAMES, with_flat_headers
 from penstock.analyze.tokens import Token, decode_token, encode_token, is_done
@@ -23,6 +24,7 @@ EVENTS_MAX_BATCH = 100_000  # a batch's results are in the driver's memory until
 _ANSWER_S = 30.0
 _ABORT_S = 5.0
 _OURS = ("MSG_SIZE_TOO_LARGE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD", "RECORD_LIST_TOO_LARGE")
+_FENCED = ("_FENCED", "PRODUCER_FENCED")
 
 Row = tuple[bytes | None, bytes | None, tuple[bytes | None, ...]]
 
@@ -69,7 +71,7 @@ class OnceSink:
             # Only now: what the one before had under way is committed or aborted.
             value = last_value(self._queue, self._batches, _ANSWER_S)
         except KafkaException as error:
-            raise _told(error) from error
+            raise _failure(error, self._batches) from error
         self._last = None if value is None else decode_token(value)
         self._producer = producer
         return self._last
@@ -87,7 +89,7 @@ class OnceSink:
         except KafkaException as error:
             with suppress(KafkaException):  # else readers of what is committed wait for its time-out
                 producer.abort_transaction(_ABORT_S)
-            raise _told(error) from error
+            raise _failure(error, self._batches) from error
         self._producer, self._last = producer, token
 
     def _produce(self, producer: Any, key: bytes | None, value: bytes | None, values: tuple[bytes | None, ...]) -> None:
@@ -101,9 +103,14 @@ class OnceSink:
                 producer.poll(1.0)
 
 
-def _told(error: KafkaException) -> PenstockError:
-    """In Kafka's words, by which a failure is known as one that passes, unless it is the result's own."""
+def _failure(error: KafkaException, transactional_id: str) -> PenstockError:
+    """AwayError if it passes by itself; else the reason."""
     fault = error.args[0]
     if fault.name() in _OURS:
         return PenstockError(f"a result cannot be written: {fault.str()}")
-    return PenstockError(f"org.apache.kafka.common.errors.NetworkException: {fault.str()}")
+    if fault.name() in _FENCED:
+        return PenstockError(
+            f"another process writes with the transactional id {transactional_id}, or this transaction took too long: "
+            f"{fault.str()}"
+        )
+    return AwayError(fault.str())

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.analyze.building import spark_words
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.failures import AwayError, Failure, failure_of, lost_words
+from penstock.analyze.failures import Failure, failure_of, failure_text, lost_words
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.newest import Newest
@@ -24,6 +23,7 @@ from penstock.analyze.progress import (
     unseen,
 )
 from penstock.analyze.queue import Queue
+from penstock.analyze.worker_output import WorkerOutput
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -51,13 +51,17 @@ class Job:
 class Runner:
     """A job, its life and its numbers."""
 
-    def __init__(self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life, queue: Queue) -> None:
+    def __init__(
+        self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life, queue: Queue, output: WorkerOutput
+    ) -> None:
         self.job = job
         self.choice = choice
         self.life = life
         self.numbers = Numbers()
         self._checkpoint = checkpoint
         self._queue = queue
+        self._output = output
+        self._printed = 0
         self._query: StreamingQuery | None = None
         self._batch: Batch | None = None
         self._moved_ns = 0
@@ -69,6 +73,7 @@ class Runner:
         """Start it, now; what goes wrong is told to its life."""
         self.life.on_starting()
         self._began_ms = now_ms
+        self._printed = self._output.size
         if self.job.from_latest:
             self._checkpoint.clear()
         try:
@@ -83,10 +88,8 @@ class Runner:
             self._checkpoint.remember(self.choice)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
             self._looks_asking = _LOOKS_AFTER_START  # what Spark refuses, it refuses in its first moments
-        except AwayError as away:
-            self._on_failure(Failure("away", str(away)), now_ms)
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
-            self._on_failure(failure_of(_told(error)), now_ms)
+            self._on_failure(failure_of(failure_text(error), self._crash_words), now_ms)
         else:
             self.life.on_started()
 
@@ -104,7 +107,7 @@ class Runner:
                 take_progress(self.numbers, progress, now_ms, self.job.written.pop(batch_of(progress)[1], None))
         if not is_active:
             self._query = None
-            self._on_failure(failure_of(_told(query.exception())), now_ms)
+            self._on_failure(failure_of(failure_text(query.exception()), self._crash_words), now_ms)
 
     def _is_to_be_asked(self) -> bool:
         if (moved_ns := self._checkpoint.moved_ns) != self._moved_ns:
@@ -165,6 +168,9 @@ class Runner:
             "restarts": life.restarts,
         }
 
+    def _crash_words(self) -> str:
+        return self._output.last_words(self._printed)
+
     def _on_failure(self, failure: Failure, now_ms: int) -> None:
         if failure.kind != "refused":
             self.life.on_ended(failure, now_ms)
@@ -178,9 +184,3 @@ class Runner:
 
 def _follows(before: Batch, batch: Batch) -> bool:
     return batch == (before[0], before[1] + 1)
-
-
-def _told(error: BaseException | None) -> str:
-    if error is None:
-        return ""
-    return f"{spark_words(error)}\n{getattr(error, '_stackTrace', None) or error}"

@@ -56,6 +56,9 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "50ms",  # how often an idle micro-batch query asks for new events
+        # The line at which a Python worker died is in the error.
+        "spark.python.worker.faulthandler.enabled": "true",
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
     }
     return _layered(ours, config.spark)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from penstock.analyze.worker_output import WorkerOutput
 from penstock.cache import cache_folder
 from penstock.config import AnalyzeConfig
 from penstock.jvm.archive import ArchiveMaking, ClassArchive
@@ -27,6 +28,7 @@ class SparkStart:
         log = data / "spark.log"
         self._command = spark_command(java, class_path, memory=config.memory, log=log, tmp=self._tmp)
         self._output = data / "spark.out"
+        self.worker_output = WorkerOutput(self._output)
         self._jvm: SparkJvm | None = None
         self._making: ArchiveMaking | None = None
         self._began_s: float | None = None
