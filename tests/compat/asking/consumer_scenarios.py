@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from asking.batches import batch_of, lines
-from asking.connection import Connection, Patient
+from asking.connection import DEADLINE_S, Connection, Patient
 from asking.groups import form
 from asking.requests import create_topic, produce
 from penstock.wire.message import Message
@@ -28,6 +30,23 @@ def newcomer(group: str, topic: str, member_id: str = ME) -> ConsumerGroupHeartb
     )
 
 
+def join_assigned(
+    asking: Patient, version: int, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """Join as the only member, and heartbeat until partitions are assigned; the answer that assigns them.
+
+    Kafka 4.3 computes assignments in a thread of their own (group.consumer.assignor.offload.enable). A heartbeat
+    that is answered before that thread has ended carries an empty assignment.
+    """
+    answer = asking.ask(request, version, ConsumerGroupHeartbeatResponse)
+    deadline = time.monotonic() + DEADLINE_S
+    while not answer.error_code and not (answer.assignment and answer.assignment.topic_partitions):
+        assert time.monotonic() < deadline, answer
+        again = ConsumerGroupHeartbeatRequest(request.group_id, answer.member_id or "", answer.member_epoch)
+        answer = asking.ask(again, version, ConsumerGroupHeartbeatResponse)
+    return answer
+
+
 def ask_consumer_group_heartbeat(connection: Connection, version: int, topic: str) -> list[Message]:
     """A life: join, beat, wrong epochs, a second member, leave; and what is no heartbeat at all."""
     asking = Patient(connection)
@@ -35,15 +54,17 @@ def ask_consumer_group_heartbeat(connection: Connection, version: int, topic: st
     group = topic
     answers: list[Message] = []
 
-    def ask(request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        answer = asking.ask(request, version, ConsumerGroupHeartbeatResponse)
+    def keep(answer: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse:
         for part in answer.assignment.topic_partitions if answer.assignment else ():
             assert part.topic_id == topic_id
         answers.append(answer)
         return answer
 
+    def ask(request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        return keep(asking.ask(request, version, ConsumerGroupHeartbeatResponse))
+
     ask(newcomer("", topic))
-    ask(newcomer(group, topic, ""))
+    keep(join_assigned(asking, version, newcomer(group, topic, "")))
     wrong = newcomer(group, topic)
     wrong.rebalance_timeout_ms = -1
     ask(wrong)
@@ -57,7 +78,7 @@ def ask_consumer_group_heartbeat(connection: Connection, version: int, topic: st
     wrong.server_assignor = "no-such"
     ask(wrong)
     ask(ConsumerGroupHeartbeatRequest(f"{group}-2", ME, 3))
-    joined = ask(newcomer(f"{group}-3", topic))
+    joined = keep(join_assigned(asking, version, newcomer(f"{group}-3", topic)))
     ask(ConsumerGroupHeartbeatRequest(f"{group}-3", ME, joined.member_epoch))
     ask(ConsumerGroupHeartbeatRequest(f"{group}-3", ME, joined.member_epoch + 1))
     ask(ConsumerGroupHeartbeatRequest(f"{group}-3", "nobody", 1))
@@ -83,7 +104,7 @@ def ask_consumer_group_describe(connection: Connection, version: int, topic: str
     asking = Patient(connection)
     create_topic(connection, topic, 2)
     form(asking, f"{topic}-classic")
-    asking.ask(newcomer(topic, topic), 1, ConsumerGroupHeartbeatResponse)
+    join_assigned(asking, 1, newcomer(topic, topic))
     names = [topic, f"{topic}-classic", f"{topic}-unknown"]
     return [asking.ask(ConsumerGroupDescribeRequest(names), version, ConsumerGroupDescribeResponse)]
 
