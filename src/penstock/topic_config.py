@@ -67,6 +67,11 @@ TOPIC_SETTINGS: dict[str, TopicSetting] = {
             "disk: acknowledged after fsync. memory: acknowledged once written; a power cut may lose it.",
             choices=(DURABLE, MEMORY),
         ),
+        TopicSetting(
+            "penstock.check.records", "boolean", "true",
+            "The broker refuses a batch whose records do not lie where their lengths and their count say.",
+            choices=("true", "false"),
+        ),
     )
 }  # fmt: skip
 
@@ -84,6 +89,7 @@ class TopicConfig:
     segment_bytes: int = GIB
     segment_ms: int = 7 * DAY_MS
     in_memory: bool = False
+    checks_records: bool = True
 
 
 def topic_config(overrides: Mapping[str, str]) -> TopicConfig:
@@ -102,6 +108,7 @@ def topic_config(overrides: Mapping[str, str]) -> TopicConfig:
         segment_bytes=int(value("segment.bytes")),
         segment_ms=int(value("segment.ms")),
         in_memory=value("penstock.durability") == MEMORY,
+        checks_records=value("penstock.check.records") == "true",
     )
 
 

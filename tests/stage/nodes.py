@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from random import Random
 from typing import Any, TypeVar
@@ -34,6 +34,11 @@ from penstock.wire.header import decode_response_header, encode_request_header
 from penstock.wire.message import Message, decode, encode
 from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from penstock.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -194,6 +199,12 @@ class Stage:
         assert result.error_code == 0, result
         topic_id: UUID = result.topic_id
         return topic_id
+
+    def configure(self, name: str, changes: Mapping[str, str]) -> None:
+        """Change settings of a topic."""
+        configs = [AlterableConfig(key, value=value) for key, value in changes.items()]
+        (result,) = self.ask(IncrementalAlterConfigsRequest([AlterConfigsResource(2, name, configs)])).responses
+        assert result.error_code == 0, result
 
     def produce(self, *batches: Buffer, topic: str = "rain", partition: int = 0, **options: Any) -> ProduceResponse:
         """Produce batches, each in a request of its own, wait for the disk, and give the last answer."""

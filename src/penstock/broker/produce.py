@@ -13,12 +13,14 @@ from penstock.errors import ErrorCode, StorageError
 from penstock.log.producers import Fault, Sent
 from penstock.log.transactional import append_transactional, end_stale, is_undecided
 from penstock.records.batch import (
+    CODEC_MASK,
     HEADER_SIZE,
     BatchHeader,
     assign_append_time,
     decode_header,
     refusal,
 )
+from penstock.records.framing import framing_fault
 from penstock.wire.header import RequestHeader
 from penstock.wire.produce import (
     BY_TOPIC_ID,
@@ -202,7 +204,12 @@ def _batch_refusal(
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
     if len(batch) > limit:
         return ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed"
-    return refusal(batch, header) or _time_refusal(topic, header, now_ms)
+    wrong = refusal(batch, header) or _time_refusal(topic, header, now_ms)
+    if wrong is None and topic.config.checks_records and header.attributes & CODEC_MASK == 0:
+        fault = framing_fault(bytes(batch[HEADER_SIZE:]), header.record_count)
+        if fault is not None:
+            return ErrorCode.INVALID_RECORD, fault
+    return wrong
 
 
 def _time_refusal(topic: Topic, header: BatchHeader, now_ms: int) -> tuple[ErrorCode, str] | None:

@@ -11,6 +11,7 @@ from penstock.broker.connection import Connection, Slot
 from penstock.broker.partition import Partition
 from penstock.errors import ErrorCode, StorageError
 from penstock.records.batch import CODECS, CRC_FROM, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, unpack_facts
+from penstock.records.framing import framing_fault
 from penstock.wire.apis import ApiKey
 from penstock.wire.produce import PartitionAck, encode_produce_response
 from penstock.wire.shape import Opening, ProduceShape
@@ -34,6 +35,7 @@ class Shape:
         "after_max_ms",
         "before_max_ms",
         "bytes_max",
+        "checks_records",
         "is_stamped_here",
         "key",
         "number",
@@ -48,6 +50,7 @@ class Shape:
         self.partition = partition
         self.number = number
         self.bytes_max = config.max_message_bytes
+        self.checks_records = config.checks_records
         self.after_max_ms = config.timestamp_after_max_ms
         self.before_max_ms = config.timestamp_before_max_ms
         self.is_stamped_here = config.log_append_time
@@ -145,6 +148,8 @@ def _produce(
         or now_ms - base_stamp > shape.before_max_ms
         or _crc32c(batch[CRC_FROM:]) != crc
     ):
+        return False
+    if shape.checks_records and not attributes and framing_fault(bytes(batch[HEADER_SIZE:]), count) is not None:
         return False
     producers = log.producers
     if pid >= 0 and (epoch < 0 or sequence < 0 or producers.check(pid, epoch, sequence, count) is not None):

@@ -36,6 +36,7 @@ MODULES = (
     "penstock.log.witness",
     "penstock.log.witness_file",
     "penstock.records.batch",
+    "penstock.records.framing",
     "penstock.runtime.channel",
     "penstock.runtime.disk",
     "penstock.runtime.extent",
