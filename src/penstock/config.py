@@ -69,6 +69,24 @@ class BrokerConfig:
     loads_max: int = setting(
         16, "fetches of old records for which the disk reads at once; the next wait in the order they came", at_least=1
     )
+    opened_bytes_max: int = setting(
+        128 * MIB,
+        "a compressed batch that opens to more is refused; the broker opens each batch to check its records",
+        at_least=MIB,
+        at_most=GIB,
+    )
+    opened_on_loop_bytes_max: int = setting(
+        8 * MIB,
+        "compressed batches opened by the event loop in one step, 10 to 30 ms; threads open the rest",
+        at_least=KIB,
+        at_most=GIB,
+    )
+    openings_max: int = setting(
+        2,
+        "threads that open batches: each takes up to twice opened_bytes_max of memory",
+        at_least=1,
+        at_most=64,
+    )
     metadata_queue_max: int = setting(1_000, "topic changes waiting for the one being written", at_least=1)
     request_deadline_ms: int = setting(30 * SECOND_MS, "a frame begun must be whole by then (slow loris)", at_least=100)
     reply_deadline_ms: int = setting(

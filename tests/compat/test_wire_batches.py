@@ -95,8 +95,8 @@ IN_THE_HEADER = {
     ),
 }
 IN_THE_RECORDS = {
-    "gzip bit without gzip": _lie(_attributes(1), E_.UNKNOWN_SERVER_ERROR, E_.NONE),
-    "gzip of nonsense": _lie(_body(gzip.compress(b"\xff" * 40), attributes=1), E_.INVALID_RECORD, E_.NONE),
+    "gzip bit without gzip": _lie(_attributes(1), E_.UNKNOWN_SERVER_ERROR, E_.INVALID_RECORD),
+    "gzip of nonsense": _lie(_body(gzip.compress(b"\xff" * 40), attributes=1), E_.INVALID_RECORD),
     "fewer records than claimed": _lie(
         lambda: patched(patched(GOOD, COUNT_AT, _int32(5)), LAST_DELTA_AT, _int32(4)), E_.INVALID_RECORD
     ),

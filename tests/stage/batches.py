@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 
 import cramjam
+import lz4.frame
 
 from penstock.records.batch import BatchHeader, encode_batch
 from penstock.records.record import encode_varint
@@ -32,7 +33,7 @@ def squeeze(codec: int, data: bytes) -> bytes:
     if codec == SNAPPY:
         return bytes(cramjam.snappy.compress_raw(data))
     if codec == LZ4:
-        return bytes(cramjam.lz4.compress(data))
+        return bytes(lz4.frame.compress(data, block_linked=False))
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(data))
     return data

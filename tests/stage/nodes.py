@@ -18,6 +18,8 @@ from penstock.broker.events import (
     Load,
     Loaded,
     Note,
+    Open,
+    Opened,
     Pause,
     Received,
     Reply,
@@ -28,6 +30,7 @@ from penstock.broker.events import (
 from penstock.broker.node import Node
 from penstock.config import BrokerConfig
 from penstock.ports import Buffer
+from penstock.records.opening import large_refusal
 from penstock.sim.disk import FakeDisk
 from penstock.wire.apis import APIS
 from penstock.wire.header import decode_response_header, encode_request_header
@@ -138,6 +141,11 @@ class Stage:
         except OSError as error:
             return str(error)
         return None
+
+    def end_opening(self, job: Open) -> None:
+        """The batches of a job are checked."""
+        limit = self.config.opened_bytes_max
+        self.step(Opened(job.job, [large_refusal(batch, limit, lambda: None) for batch in job.batches]))
 
     def end_load(self, load: Load) -> None:
         """What a load asked for is in memory now."""

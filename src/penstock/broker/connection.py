@@ -9,6 +9,7 @@ from penstock.ports import Buffer
 
 if TYPE_CHECKING:
     from penstock.broker.fetch import WaitingFetch
+    from penstock.broker.openings import Opening
     from penstock.broker.shaped_produce import Shapes
 
 
@@ -33,6 +34,7 @@ class Connection:
         "is_closed",
         "is_paused",
         "number",
+        "opening",
         "peer",
         "replied_bytes",
         "shapes",
@@ -47,6 +49,7 @@ class Connection:
         self.backlog: deque[memoryview] = deque()
         self.fetches: dict[WaitingFetch, None] = {}
         self.shapes: Shapes | None = None
+        self.opening: Opening | None = None  # later requests wait for it
         self.is_paused = False
         self.is_closed = False
         self.held_bytes = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.ports import Buffer, File
+from penstock.records.batch import Refusal
 
 
 class Connected(NamedTuple):
@@ -49,7 +50,14 @@ class Loaded(NamedTuple):
     job: int
 
 
-Event = Connected | Received | Drained | Disconnected | Synced | Loaded
+class Opened(NamedTuple):
+    """The batches of an Open are checked; why each must not be stored, or None, in their order."""
+
+    job: int
+    refusals: list[Refusal | None]
+
+
+Event = Connected | Received | Drained | Disconnected | Synced | Loaded | Opened
 
 
 class Reply:
@@ -93,6 +101,13 @@ class Load(NamedTuple):
     parts: list[Part]
 
 
+class Open(NamedTuple):
+    """Open these batches and check their records while others go on, and say so with Opened."""
+
+    job: int
+    batches: list[memoryview]
+
+
 class Pause(NamedTuple):
     """Stop reading from a client until Resume: it has too much unanswered."""
 
@@ -113,4 +128,4 @@ class Note(NamedTuple):
     details: dict[str, object]
 
 
-Effect = Reply | Close | Sync | Load | Pause | Resume | Note
+Effect = Reply | Close | Sync | Load | Open | Pause | Resume | Note

@@ -20,6 +20,7 @@ from penstock.broker.events import (
     Event,
     Loaded,
     Note,
+    Opened,
     Pause,
     Received,
     Reply,
@@ -31,7 +32,9 @@ from penstock.broker.groups.coordinator import Coordinator
 from penstock.broker.groups.journal import open_group_journal
 from penstock.broker.loads import Loads
 from penstock.broker.metalog import Finish, Plan, open_metalog
+from penstock.broker.openings import Openings
 from penstock.broker.partition import Partition
+from penstock.broker.produce import on_opened
 from penstock.broker.room import REPLY_BYTES_UNHELD, Room
 from penstock.broker.shaped_produce import produce_shaped
 from penstock.broker.store import Store
@@ -79,6 +82,7 @@ class Node:
         self._outbox: dict[Connection, list[Buffer]] = {}
         self._timers = Timers()
         self.loads = Loads(config.loads_max)
+        self.openings = Openings(config)
         self._syncs = Syncs(config.checkpoint_ms)
         self._retention_at_ms = now_ms + config.retention_check_ms
         self.room = Room(config)
@@ -97,6 +101,8 @@ class Node:
                 self._on_synced(event, now_ms)
             elif isinstance(event, Loaded):
                 on_loaded(self, event.job, now_ms)
+            elif isinstance(event, Opened):
+                on_opened(self, event, now_ms)
             elif isinstance(event, Drained):
                 if (connection := self.connections.get(event.connection)) is not None:
                     self.room.drained(connection)
@@ -113,6 +119,7 @@ class Node:
             if chunks and not connection.is_closed:
                 effects.append(Reply(connection.number, chunks, connection.unsent_bytes > 0))
         effects += self.loads.take()
+        effects += self.openings.take()
         self._outbox.clear()
         self._effects = []
         return effects
@@ -355,6 +362,7 @@ class Node:
             connection.slots.clear()
             connection.backlog.clear()
             forget_all(self, connection)
+            self.openings.forget(connection)
 
     def note(self, level: str, event: str, **details: object) -> None:
         self._effects.append(Note(level, event, details))

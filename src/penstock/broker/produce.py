@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.broker.catalog import Topic
 from penstock.broker.connection import Connection, Slot
+from penstock.broker.events import Opened
+from penstock.broker.openings import Found, Opening
 from penstock.broker.partition import Partition
 from penstock.broker.shaped_produce import DISK_REFUSED, Shape, Shapes
 from penstock.broker.transactions.entry import Entry
@@ -16,11 +18,12 @@ from penstock.records.batch import (
     CODEC_MASK,
     HEADER_SIZE,
     BatchHeader,
+    Refusal,
     assign_append_time,
     decode_header,
     refusal,
 )
-from penstock.records.framing import framing_fault
+from penstock.records.compression import OpensTooLargeError
 from penstock.wire.header import RequestHeader
 from penstock.wire.produce import (
     BY_TOPIC_ID,
@@ -92,15 +95,72 @@ def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryv
     """Append every batch that may be appended; answer when all of them are durable or refused."""
     call = decode_produce(frame, header.size, header.api_version)
     _learn(node, slot.connection, header, frame, call, now_ms)
+    found: Found = {}
+    if large := _look_into(node, header, call, found):
+        _wait(node, slot, header, memoryview(bytearray(frame)), found, large)  # the frame is gone after this step
+    else:
+        _store(node, slot, header, call, found, now_ms)
+
+
+def on_opened(node: Node, event: Opened, now_ms: int) -> None:
+    """The large batches of a request are checked. Everything else about it is decided now, by what there is now."""
+    opening = node.openings.end(event.job, event.refusals)
+    if opening is None:
+        return
+    slot, header, frame, found = opening.slot, opening.header, opening.frame, opening.found
+    call = decode_produce(frame, header.size, header.api_version)
+    if large := _look_into(node, header, call, found):  # for a topic that was created meanwhile, say
+        _wait(node, slot, header, frame, found, large)
+    else:
+        _store(node, slot, header, call, found, now_ms)
+
+
+def _wait(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, found: Found, large: list[int]) -> None:
+    """Let the request wait until threads have opened the batches with these numbers."""
+    call = decode_produce(frame, header.size, header.api_version)
+    every = [batch for _, batches in call.topics for _, batch in batches]
+    asked = [batch for number in large if (batch := every[number]) is not None]
+    node.openings.want(Opening(slot, header, frame, found, large, asked))
+
+
+def _look_into(node: Node, header: RequestHeader, call: ProduceCall, found: Found) -> list[int]:
+    """Open the compressed batches that may be stored; the numbers of those too large for this step."""
+    openings, large = node.openings, []
+    by_id = header.api_version >= BY_TOPIC_ID
+    number = -1
+    for key, batches in call.topics:
+        topic = node.catalog.find(key, by_id)
+        for _, batch in batches:
+            number += 1
+            if topic is None or batch is None or number in found or not topic.config.checks_records:
+                continue
+            size = len(batch)
+            if not HEADER_SIZE <= size <= topic.config.max_message_bytes:
+                continue
+            batch_header = decode_header(batch)
+            if size <= openings.on_loop_max and not batch_header.attributes & CODEC_MASK:
+                continue  # it is checked where it is stored
+            if refusal(batch, batch_header) is None:
+                try:
+                    found[number] = _records_refusal(node, batch, batch_header)
+                except OpensTooLargeError:
+                    large.append(number)
+    return large
+
+
+def _store(node: Node, slot: Slot, header: RequestHeader, call: ProduceCall, found: Found, now_ms: int) -> None:
+    """Append what may be appended; `found` tells what was found in compressed batches."""
     pending = PendingProduce(node, slot, header, call.acks)
     entry = None
     if call.transactional_id is not None:
         entry = Entry(node, call.transactional_id.decode("utf-8", "replace"), header.api_version)
     by_id = header.api_version >= BY_TOPIC_ID
+    number = -1
     for key, batches in call.topics:
         topic = node.catalog.find(key, by_id)
         acks = []
         for index, batch in batches:
+            number += 1
             ack = PartitionAck(index)
             acks.append(ack)
             if call.acks not in _ACKS:
@@ -109,7 +169,7 @@ def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryv
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 ack.refuse(unknown, "this broker has no such topic")
             else:
-                _append(node, pending, topic, ack, batch, entry, now_ms)
+                _append(node, pending, topic, ack, batch, found, number, entry, now_ms)
             if ack.error_code:
                 node.counters.refused(ack.error_code)
         pending.topics.append((key, acks))
@@ -142,6 +202,8 @@ def _append(
     topic: Topic,
     ack: PartitionAck,
     batch: memoryview | None,
+    found: Found,
+    number: int,
     entry: Entry | None,
     now_ms: int,
 ) -> None:
@@ -155,6 +217,11 @@ def _append(
         return ack.refuse(ErrorCode.CORRUPT_MESSAGE, "no record batch was sent")
     header = decode_header(batch)
     wrong = _batch_refusal(topic, batch, header, entry, now_ms)
+    if wrong is None:
+        if number in found:
+            wrong = found[number]
+        elif topic.config.checks_records:
+            wrong = _records_refusal(node, batch, header)
     if wrong is None and header.is_transactional and entry is not None:
         wrong = entry.refuse(header, (topic.topic_id, ack.index))
         if wrong is None and is_undecided(log, header.producer_id):
@@ -204,12 +271,12 @@ def _batch_refusal(
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
     if len(batch) > limit:
         return ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {len(batch)} bytes, {limit} are allowed"
-    wrong = refusal(batch, header) or _time_refusal(topic, header, now_ms)
-    if wrong is None and topic.config.checks_records and header.attributes & CODEC_MASK == 0:
-        fault = framing_fault(bytes(batch[HEADER_SIZE:]), header.record_count)
-        if fault is not None:
-            return ErrorCode.INVALID_RECORD, fault
-    return wrong
+    return refusal(batch, header) or _time_refusal(topic, header, now_ms)
+
+
+def _records_refusal(node: Node, batch: memoryview, header: BatchHeader) -> Refusal | None:
+    fault = node.openings.fault(batch, header.attributes & CODEC_MASK, header.record_count)
+    return None if fault is None else Refusal(ErrorCode.INVALID_RECORD, fault)
 
 
 def _time_refusal(topic: Topic, header: BatchHeader, now_ms: int) -> tuple[ErrorCode, str] | None:

@@ -59,7 +59,9 @@ class Room:
         return held <= self._little or (held <= self._most_each and self.held_bytes <= self._most)
 
     def may_take(self, connection: Connection, frame: memoryview) -> bool:
-        """A fetch waits for all before it: it tells what there is by then, and nothing large is held back."""
+        """Nothing overtakes a request whose batches are being opened. A fetch waits for every request before it."""
+        if connection.opening is not None:
+            return False
         if len(frame) > 1 and frame[1] == _FETCH and frame[0] == 0 and connection.slots:
             return False
         held = connection.held_bytes  # as in is_left_for, without a call: every request of a busy client comes by here

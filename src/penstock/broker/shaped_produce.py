@@ -11,7 +11,7 @@ from penstock.broker.connection import Connection, Slot
 from penstock.broker.partition import Partition
 from penstock.errors import ErrorCode, StorageError
 from penstock.records.batch import CODECS, CRC_FROM, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, unpack_facts
-from penstock.records.framing import framing_fault
+from penstock.records.compression import OpensTooLargeError
 from penstock.wire.apis import ApiKey
 from penstock.wire.produce import PartitionAck, encode_produce_response
 from penstock.wire.shape import Opening, ProduceShape
@@ -120,6 +120,14 @@ def produce_shaped(node: Node, connection: Connection, shapes: Shapes, frame: me
     return False
 
 
+def _is_sound(node: Node, batch: memoryview, codec: int, count: int) -> bool:
+    """False as well for a batch that a step has no time to open."""
+    try:
+        return node.openings.fault(batch, codec, count) is None
+    except OpensTooLargeError:
+        return False
+
+
 def _produce(
     node: Node,
     connection: Connection,
@@ -149,7 +157,7 @@ def _produce(
         or _crc32c(batch[CRC_FROM:]) != crc
     ):
         return False
-    if shape.checks_records and not attributes and framing_fault(bytes(batch[HEADER_SIZE:]), count) is not None:
+    if shape.checks_records and not _is_sound(node, batch, attributes, count):
         return False
     producers = log.producers
     if pid >= 0 and (epoch < 0 or sequence < 0 or producers.check(pid, epoch, sequence, count) is not None):

@@ -29,17 +29,21 @@ _SENTENCES: Final = {
 
 def framing_fault(data: bytes, count: int) -> str | None:
     """What is wrong with the framing of `count` records that should fill `data`, as a sentence, or None."""
-    return end_fault(data, count, walk(data, 0, 0, count))
+    return end_fault(walk(data, 0, 0, count), len(data), count)
 
 
-def end_fault(data: bytes, count: int, at: int) -> str | None:
-    """What the place that `walk` returned for all `count` records says."""
+def end_fault(at: int, size: int, count: int) -> str | None:
+    """What the place that `walk` returned for all `count` records in `size` bytes says."""
     if at < 0:
         number, kind = divmod(-at, _FAULTS)
         return _SENTENCES[kind].format(number)
-    if at < len(data):
-        return f"{len(data) - at} bytes follow record {count - 1}, which is the last"
-    return None
+    return f"{size - at} bytes follow record {count - 1}, which is the last" if at < size else None
+
+
+def reached(at: int) -> int | None:
+    """The first record that a walk found not to be whole; None where more bytes would not change what it found."""
+    number, kind = divmod(-at, _FAULTS)
+    return number if at < 0 and kind in (_ENDS, _LONG) else None
 
 
 def walk(data: bytes, at: i64, number: i64, until: i64) -> i64:

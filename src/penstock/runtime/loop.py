@@ -18,6 +18,7 @@ from penstock.broker.events import (
     Event,
     Load,
     Note,
+    Open,
     Pause,
     Received,
     Reply,
@@ -33,6 +34,7 @@ from penstock.runtime.closings import Closings
 from penstock.runtime.http_clients import HttpClients
 from penstock.runtime.loading import LoadPool
 from penstock.runtime.logs import log_line
+from penstock.runtime.opening import OpenPool
 from penstock.runtime.strangers import Strangers
 from penstock.runtime.sweeping import SWEEP_MS, Sweep
 from penstock.runtime.syncing import SyncPool
@@ -54,6 +56,7 @@ class Loop:
         self._clock = clock
         self._pool = pool
         self._loads = LoadPool(pool.is_syncing)
+        self._openings = OpenPool(config)
         self._poller = select.epoll()
         self._channels: dict[int, Channel] = {}
         self._by_number: dict[int, Channel] = {}
@@ -74,9 +77,11 @@ class Loop:
         self._is_stopping = False
         self._poller.register(pool.wake_fd, IN)
         self._poller.register(self._loads.wake_fd, IN)
+        self._poller.register(self._openings.wake_fd, IN)
         self._perform: dict[type, Callable[[Any], None]] = {
             Sync: self._sync,
             Load: self._loads.submit,
+            Open: self._openings.submit,
             Close: self._close,
             Pause: self._pause,
             Resume: self._resume,
@@ -264,6 +269,8 @@ class Loop:
             events.extend(self._pool.collect())
         elif fd == self._loads.wake_fd:
             events.extend(self._loads.collect())
+        elif fd == self._openings.wake_fd:
+            events.extend(self._openings.collect())
         elif fd in self._https:
             self._https.serve(fd)
         elif fd == self._signal_fd:
