@@ -42,6 +42,12 @@ class Query:
 class Nowhere:
     """A queue without topics."""
 
+    def __init__(self, **ids: str) -> None:
+        self.ids = ids
+
+    def topic_ids(self, _: object) -> dict[str, str]:
+        return self.ids
+
     def ranges(self, _: object) -> dict[tuple[str, int], tuple[int, int]]:
         return {}
 
@@ -120,6 +126,9 @@ class Frozen:
     def __init__(self) -> None:
         self.is_frozen = True
 
+    def topic_ids(self, _: object) -> dict[str, str]:
+        return {}
+
     def ranges(self, _: object) -> dict[tuple[str, int], tuple[int, int]]:
         if self.is_frozen:
             raise AwayError("the leader of purchases/0 does not answer")
@@ -140,3 +149,20 @@ def test_a_query_waits_for_a_leader_that_does_not_answer_and_then_starts(query: 
     queue.is_frozen = False
     runner.start(now_ms)
     assert runner.life.state == "running"
+
+
+def test_a_query_whose_topic_was_made_again_is_parked_at_its_start(query: Query, tmp_path: Path) -> None:
+    """The offsets of its checkpoint mean other records there."""
+    job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
+    first = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-1"))
+    first.start(0)
+    (tmp_path / "decide" / "offsets").mkdir()
+    (tmp_path / "decide" / "offsets" / "0").touch()
+    again = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-1"))
+    again.start(0)
+    assert again.life.state == "running"
+
+    later = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-2"))
+    later.start(0)
+    assert later.life.state == "parked"
+    assert "the topic purchases was deleted and made again" in str(later.life.reason)

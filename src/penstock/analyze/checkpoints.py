@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,11 +65,21 @@ class Checkpoint:
         except (OSError, ValueError, KeyError):
             return None
 
-    def remember(self, choice: Choice) -> None:
-        """Keep the mode beside the checkpoint."""
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of the topics that it points into; empty if it was not begun."""
+        if not self.is_begun:
+            return {}
+        try:
+            ids = json.loads(self._mode_file.read_text()).get("topics", {})
+            return dict(ids)
+        except (OSError, ValueError):
+            return {}
+
+    def remember(self, choice: Choice, topic_ids: Mapping[str, str]) -> None:
+        """Keep the mode, and the topics by their ids, beside the checkpoint."""
         self.path.mkdir(parents=True, exist_ok=True)
         new = self._mode_file.with_suffix(".new")
-        new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason}))
+        new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason, "topics": dict(topic_ids)}))
         _sync(new)
         os.replace(new, self._mode_file)
         _sync(self.path.parent)

@@ -119,6 +119,11 @@ class Conductor:
             if stopping.wait(_TOPICS_S) or self._jvm.has_ended:
                 return
 
+    def _topic_error(self, job: Job) -> str | None:
+        """Why a query may not go on with one of its topics: Spark's producer would make a deleted one again."""
+        errors = self._orders.topic_errors if self._orders is not None else {}
+        return next((errors[topic] for topic in (*job.reads, job.writes) if topic in errors), None)
+
     @property
     def _is_leased(self) -> bool:
         return self._orders is None or self._orders.renewed_s is not None
@@ -171,6 +176,8 @@ class Conductor:
         for runner in self._runners:
             life = runner.life
             before = life.state, life.reason
+            if life.state != "parked" and (error := self._topic_error(runner.job)):
+                runner.park(error)
             life.on_queue(self._reporter.queue_answers, self._spec.queue)
             runner.look(now_ms)
             if life.wants_start(now_ms):

@@ -10,6 +10,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from penstock.analyze.failures import AwayError
 from penstock.client.offsets import is_unknown
+from penstock.client.topic_identity import topic_ids
+from penstock.errors import PenstockError
 
 _GONE = "UNKNOWN_TOPIC_OR_PART"
 _ANSWER_S = 5.0
@@ -32,6 +34,13 @@ class Queue:
             return {}
         self._partitions = {name: len(topic.partitions) for name, topic in topics.items()}
         return self._partitions
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """The id of each of these topics that is there; AwayError if the queue does not answer."""
+        try:
+            return topic_ids(self._admin, topics)
+        except PenstockError as error:
+            raise AwayError(str(error)) from None
 
     def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
         """The next offset of every partition of these topics, without those whose leader does not answer."""

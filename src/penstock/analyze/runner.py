@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,7 @@ from penstock.analyze.progress import (
 )
 from penstock.analyze.queue import Queue
 from penstock.analyze.worker_output import WorkerOutput
+from penstock.client.topic_identity import checkpoint_error
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -85,13 +88,25 @@ class Runner:
             if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
                 self._on_failure(Failure("lost", lost), now_ms)
                 return
-            self._checkpoint.remember(self.choice)
+            there, kept = self._queue.topic_ids(self.job.reads), self._checkpoint.topic_ids()
+            if changed := checkpoint_error(kept, there):
+                self._on_failure(Failure("lost", changed), now_ms)
+                return
+            self._checkpoint.remember(self.choice, kept | there)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
             self._looks_asking = _LOOKS_AFTER_START  # what Spark refuses, it refuses in its first moments
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
             self._on_failure(failure_of(failure_text(error), self._crash_words), now_ms)
         else:
             self.life.on_started()
+
+    def park(self, reason: str) -> None:
+        """Stop it, and leave it so until the app is started again."""
+        query, self._query = self._query, None
+        self.life.park(reason)
+        if query is not None:
+            # Spark takes up to its stop timeout: the other queries do not wait for it.
+            threading.Thread(target=_stop, args=(query,), name=f"stop {self.job.name}", daemon=True).start()
 
     def look(self, now_ms: int) -> None:
         """Take what it did since it was last asked; notice its end."""
@@ -180,6 +195,11 @@ class Runner:
             self.life.on_ended(failure, now_ms)
         else:
             self.life.park(f"{failure.reason}: say mode='auto' or mode='microbatch'")
+
+
+def _stop(query: StreamingQuery) -> None:
+    with suppress(Exception):  # it is parked whatever Spark says to this
+        query.stop()
 
 
 def _follows(before: Batch, batch: Batch) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.analyze.modes import Choice
     from penstock.client.topic_differences import Difference
     from penstock.plan import Plan
-    from penstock.runtime.supervisor import RunOptions
+    from penstock.runtime.options import RunOptions
 
 _NO_SPARK = "Spark is missing: run pip install 'penstock[spark]'"
 
@@ -30,7 +30,7 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     from penstock.guarantee import Queue
     from penstock.loading import load_app
     from penstock.plan import plan_app, plan_to_check
-    from penstock.runtime.supervisor import refuse_addresses
+    from penstock.runtime.options import refuse_addresses
 
     refuse_addresses(options)
     app = load_app(spec)

@@ -1,165 +1,36 @@
-"""`penstock run`: starts broker, edge and analyze, watches them, and starts again what ends."""
+"""Starts broker, edge and analyze, watches them, and starts again what ends."""
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import signal
 import socket
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.app import App
 from penstock.client.lease import UNSAFE_AFTER_S, Holder, Lease, LeaseLostError, wanted_lease_topic
-from penstock.client.topics import TopicProvider, look_at_queue, wanted_topics
-from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
+from penstock.client.topic_identity import identity_errors, topic_ids
+from penstock.client.topics import TopicProvider, admin_client, wanted_topics
 from penstock.errors import ConfigError, PenstockError
-from penstock.guarantee import Queue
-from penstock.loading import is_loading, load_app
-from penstock.orders import RENEWED
-from penstock.plan import Plan, plan_app
-from penstock.run_spec import CHECKED_FIRST, LEASED, RunSpec, write_private, write_spec
-from penstock.runtime.addresses import parse_address, read_addresses
+from penstock.event import QUERIES_TOPIC
+from penstock.orders import RENEWED, topics_order
+from penstock.plan import Plan
+from penstock.run_spec import CHECKED_FIRST, LEASED, write_private
 from penstock.runtime.child import Child
-from penstock.runtime.edge_guard import refuse_open_edge
 from penstock.runtime.lease_keeper import LeaseKeeper
-from penstock.runtime.plan_text import plan_lines, queue_words
-from penstock.settings import load_config
+from penstock.runtime.options import RunOptions
 
 Say = Callable[[str, str], None]
 Answer = TypeVar("Answer")
-Table = TypeVar("Table", BrokerConfig, EdgeConfig, AnalyzeConfig)
 
-_FREE_WITHIN_S = 3.0
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How an app is run: everything but the app."""
-
-    data: str = ".penstock"
-    queue: str = ""  # addresses of a queue that runs already; empty: our own broker, started with the app
-    adopt: tuple[str, ...] = ()  # topics of others that become the app's
-    take_over: bool = False  # end another run of the app
-    broker: BrokerConfig = field(default_factory=BrokerConfig)
-    edge: EdgeConfig = field(default_factory=EdgeConfig)
-    analyze: AnalyzeConfig = field(default_factory=AnalyzeConfig)
-
-
-def run(
-    app: App,
-    *,
-    data: str | None = None,
-    port: int | None = None,
-    queue: str = "",
-    listen: str | None = None,
-    adopt: Sequence[str] = (),
-    take_over: bool = False,
-) -> None:
-    """Run an app from its own script until Ctrl-C; call it under `if __name__ == "__main__"`.
-
-    `adopt` names topics that Penstock did not make and may change; `take_over` ends another run of the app.
-
-    What is not given comes from penstock.toml or [tool.penstock], then from PENSTOCK_*, as for `penstock run`.
-    """
-    if is_loading():
-        raise ConfigError("penstock.run was called while the app was loaded: put it under if __name__ == '__main__'")
-    try:
-        main = sys.modules["__main__"]
-        file = getattr(main, "__file__", None)
-        names = [name for name, value in vars(main).items() if value is app]
-        if file is None or not names:
-            raise ConfigError("penstock.run needs an App that is a global of a script, which its processes import")
-        options = load_options({"data": data, "listen": listen}, port=port, queue=queue)
-        options = replace(options, adopt=tuple(adopt), take_over=take_over)
-        status = supervise(f"{file}:{names[0]}", options, print_line)
-    except ConfigError as wrong:
-        for fault in wrong.faults:
-            sys.stderr.write(f"penstock: {fault}\n")
-        status = 2
-    except PenstockError as failed:
-        sys.stderr.write(f"penstock: {failed}\n")
-        status = 1
-    if status:
-        sys.exit(status)
-
-
-def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -> RunOptions:
-    """How to run here: the settings in force, then what was given; `flags` are the broker's, and `insecure` of both."""
-    faults: list[str] = []
-
-    def table(kind: type[Table], given: Mapping[str, object]) -> Table:
-        try:
-            return load_config(Path.cwd(), os.environ, given, kind)[0]
-        except ConfigError as wrong:
-            faults.extend(fault for fault in wrong.faults if fault not in faults)
-            return kind()
-
-    broker = table(BrokerConfig, flags)
-    edge = table(EdgeConfig, {"insecure": flags.get("insecure")})
-    analyze = table(AnalyzeConfig, {})
-    if faults:
-        raise ConfigError(*faults)
-    if port is not None:
-        edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
-    return RunOptions(data=broker.data, queue=queue, broker=broker, edge=edge, analyze=analyze)
-
-
-def print_line(who: str, text: str) -> None:
-    """One line of a run; what is not of a tier stands at the margin."""
-    with suppress(OSError):  # whoever read it is gone: no reason to stop an app
-        sys.stdout.write(f"{who:<8} {text}\n" if who else f"{text}\n")
-        sys.stdout.flush()
-
-
-def supervise(spec: str, options: RunOptions, say: Say) -> int:
-    """Run the app that `spec` names until SIGINT or SIGTERM; ConfigError if it cannot be."""
-    app = load_app(spec)
-    kind = look_at_queue(options.queue) if options.queue else Queue()
-    plan = plan_app(app, kind)
-    data = Path(options.data).absolute()
-    refuse_addresses(options)
-    lock = _lock(data)
-    try:
-        options = replace(
-            options, data=str(data), edge=replace(options.edge, listen=_settled("port", options.edge.listen))
-        )
-        queue = options.queue or _settled("listen", options.broker.listen)
-        place, colon, variable = spec.partition(":")
-        absolute = str(Path(place).absolute()) if place.endswith(".py") else place
-        write_spec(
-            RunSpec(
-                app=absolute + colon + variable,
-                data=str(data),
-                queue=queue,
-                kind=kind,
-                edge=options.edge,
-                analyze=options.analyze,
-            ),
-            data / "run" / "spec.json",
-        )
-        say("", f"{plan.app} on {queue_words(kind.kind, queue)}, data in {options.data}")
-        for line in plan_lines(plan):
-            say("", f"  {line}")
-        return asyncio.run(_Supervisor(plan, options, queue, data, say).run())
-    finally:
-        os.close(lock)
-
-
-def refuse_addresses(options: RunOptions) -> None:
-    """ConfigError if an address makes no sense, or lets other machines in without a token."""
-    if not options.queue:
-        read_addresses(options.broker)
-    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
+_TOPICS_EVERY_S = 1.0
 
 
 def have_run(plan: Plan, data: Path) -> bool:
@@ -167,7 +38,7 @@ def have_run(plan: Plan, data: Path) -> bool:
     return all(Checkpoint(data / "analyze" / "checkpoints", name).is_begun for name in plan.queries)
 
 
-class _Supervisor:
+class Supervisor:
     """The life of one run."""
 
     def __init__(self, plan: Plan, options: RunOptions, queue: str, data: Path, say: Say) -> None:
@@ -177,6 +48,7 @@ class _Supervisor:
         self._data = data
         self._say = say
         self._is_provided = False
+        self._ids: dict[str, str] = {}
         self._providing = asyncio.Lock()
         self._me = holder_of(data, serves_queue=not options.queue)
         self._keeper: LeaseKeeper | None = None
@@ -216,6 +88,7 @@ class _Supervisor:
             loop.add_signal_handler(number, stop.set)
         lost = self._lost = loop.create_future()
         keepers = {name: asyncio.create_task(self._keep(name)) for name in self._children}
+        watching = asyncio.create_task(self._watch_topics())
         ready = asyncio.create_task(self._announce())
         stopped = asyncio.create_task(stop.wait())
         faults: list[str] = []
@@ -227,6 +100,7 @@ class _Supervisor:
                 faults += keeper.result()
         finally:
             ready.cancel()
+            watching.cancel()
             self._say("", "stopping")
             for name in ("edge", "analyze"):
                 if name in self._children:
@@ -237,7 +111,7 @@ class _Supervisor:
                 await self._children["broker"].stop()
             for keeper in keepers.values():
                 keeper.cancel()
-            await asyncio.gather(*keepers.values(), ready, return_exceptions=True)
+            await asyncio.gather(*keepers.values(), ready, watching, return_exceptions=True)
         if faults:
             raise ConfigError(*faults)
         self._say("", "stopped")
@@ -268,6 +142,7 @@ class _Supervisor:
             provided = await self._until_answered(provider.provide)
             for difference in provided.differences:
                 self._say("", difference.sentence)
+            self._ids = {name: provided.ids[name] for name in (topic.name for topic in wanted) if name != QUERIES_TOPIC}
             self._is_provided = True
 
     async def _until_answered(self, call: Callable[[], Answer]) -> Answer:
@@ -305,6 +180,30 @@ class _Supervisor:
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(lost)
 
+    async def _watch_topics(self) -> None:
+        """Tell the children of each topic that is no longer the one that the app made."""
+        admin = admin_client(self._queue)
+        seen: dict[str, str] = {}
+        told: dict[str, str] = {}
+        while True:
+            await asyncio.sleep(_TOPICS_EVERY_S)
+            try:
+                there = await asyncio.to_thread(topic_ids, admin, list(self._ids)) if self._ids else {}
+            except PenstockError:
+                continue  # a queue that is away says nothing about its topics
+            errors = identity_errors(self._ids, there)
+            # Twice in a row: a broker of a cluster may be a moment behind.
+            confirmed = {name: error for name, error in errors.items() if seen.get(name) == error}
+            seen = errors
+            for name, error in confirmed.items():
+                if told.get(name) != error:
+                    self._say("", error)
+            if confirmed or told:
+                for name in ("edge", "analyze"):
+                    if name in self._children:
+                        self._children[name].tell(topics_order(confirmed))
+            told = confirmed
+
     async def _announce(self) -> None:
         for child in self._children.values():
             await child.is_ready.wait()
@@ -323,49 +222,3 @@ def holder_of(data: Path, *, serves_queue: bool) -> Holder:
     return Holder(
         data=identity, host=host, pid=os.getpid(), since_ms=now_ms, folder=str(data), serves_queue=serves_queue
     )
-
-
-def _lock(data: Path) -> int:
-    """Only one run writes to a folder."""
-    folder = data / "run"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigError(f"--data {data} cannot be written to ({error.strerror})") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise ConfigError(f"another penstock run uses {data}: stop it, or give another --data") from None
-    return lock
-
-
-def _settled(name: str, listen: str) -> str:
-    """The address with a port that stays the same however often a child starts again; ConfigError if it is taken."""
-    host, port = parse_address(name, listen)
-    if port:
-        _await_free(name, host, port)
-        return listen
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        port = probe.getsockname()[1]
-    return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
-
-
-def _await_free(name: str, host: str, port: int) -> None:
-    """Before anything starts; what a run that was killed held is free within a moment."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    deadline = time.monotonic() + _FREE_WITHIN_S
-    while True:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                return probe.bind((host, port))
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise ConfigError(
-                        f"cannot listen on {host}:{port} ({error.strerror}): choose another --{name}"
-                    ) from None
-        time.sleep(0.05)

@@ -1,0 +1,58 @@
+"""How an app is run: everything but the app, from the file, the environment and flags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
+from penstock.errors import ConfigError
+from penstock.runtime.addresses import parse_address, read_addresses
+from penstock.runtime.edge_guard import refuse_open_edge
+from penstock.settings import load_config
+
+Table = TypeVar("Table", BrokerConfig, EdgeConfig, AnalyzeConfig)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How an app is run: everything but the app."""
+
+    data: str = ".penstock"
+    queue: str = ""  # addresses of a queue that runs already; empty: our own broker, started with the app
+    adopt: tuple[str, ...] = ()  # topics of others that become the app's
+    take_over: bool = False  # end another run of the app
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
+    edge: EdgeConfig = field(default_factory=EdgeConfig)
+    analyze: AnalyzeConfig = field(default_factory=AnalyzeConfig)
+
+
+def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -> RunOptions:
+    """How to run here: the settings in force, then what was given; `flags` are the broker's, and `insecure` of both."""
+    faults: list[str] = []
+
+    def table(kind: type[Table], given: Mapping[str, object]) -> Table:
+        try:
+            return load_config(Path.cwd(), os.environ, given, kind)[0]
+        except ConfigError as wrong:
+            faults.extend(fault for fault in wrong.faults if fault not in faults)
+            return kind()
+
+    broker = table(BrokerConfig, flags)
+    edge = table(EdgeConfig, {"insecure": flags.get("insecure")})
+    analyze = table(AnalyzeConfig, {})
+    if faults:
+        raise ConfigError(*faults)
+    if port is not None:
+        edge = replace(edge, listen=f"{edge.listen.rpartition(':')[0]}:{port}")
+    return RunOptions(data=broker.data, queue=queue, broker=broker, edge=edge, analyze=analyze)
+
+
+def refuse_addresses(options: RunOptions) -> None:
+    """ConfigError if an address makes no sense, or lets other machines in without a token."""
+    if not options.queue:
+        read_addresses(options.broker)
+    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
