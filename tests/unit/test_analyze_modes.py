@@ -52,7 +52,7 @@ def test_another_failure_is_no_refusal() -> None:
 
 def test_a_mode_is_remembered_beside_a_checkpoint_that_was_begun(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path, "q")
-    checkpoint.remember(Choice("microbatch", "why"))
+    checkpoint.remember(Choice("microbatch", "why"), {})
     assert checkpoint.remembered() is None
     (checkpoint.path / "offsets").mkdir()
     (checkpoint.path / "offsets" / "0").write_text("v1")
