@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _CLIENT = {"kafka.enable.metrics.push": "false"}  # nobody asks our broker for its clients' metrics
+_SOURCE = _CLIENT | {"kafka.allow.auto.create.topics": "false", "failOnDataLoss": "true"}
 # Results are written as they come; a batch of them would only wait.
 _SINK = _CLIENT | {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"}
 
@@ -99,7 +100,7 @@ class Jobs:
 
 def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[str, str]:
     """How the connector reads in a mode."""
-    options = _CLIENT | {"startingOffsets": "latest" if from_latest else "earliest", "failOnDataLoss": "true"}
+    options = _SOURCE | {"startingOffsets": "latest" if from_latest else "earliest"}
     if choice.mode == "realtime":
         return options | {"kafka.fetch.max.wait.ms": "10"}
     return options | {"maxOffsetsPerTrigger": str(events_max)}

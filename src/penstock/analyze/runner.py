@@ -85,12 +85,12 @@ class Runner:
                 self.numbers.positions = {
                     topic: {str(p): at for p, at in ps.items()} for topic, ps in positions.items()
                 }
-            if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
-                self._on_failure(Failure("lost", lost), now_ms)
-                return
             there, kept = self._queue.topic_ids(self.job.reads), self._checkpoint.topic_ids()
             if changed := checkpoint_error(kept, there):
                 self._on_failure(Failure("lost", changed), now_ms)
+                return
+            if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
+                self._on_failure(Failure("lost", lost), now_ms)
                 return
             self._checkpoint.remember(self.choice, kept | there)
             self._query = self.job.begin(self.choice, self._checkpoint.path)

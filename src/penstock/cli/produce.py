@@ -157,6 +157,7 @@ def command(
         "message.timeout.ms": int(timeout * 1000),
         "message.max.bytes": max(1000, min(target.batch_bytes_max, 1_000_000_000)),  # what the library allows
         "batch.size": max(1, min(target.batch_bytes_max, 1_000_000)),
+        "allow.auto.create.topics": True,  # as Kafka's console producer; the command reports a topic that it created
     }
     from confluent_kafka import Producer
 

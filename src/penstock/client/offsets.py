@@ -141,8 +141,11 @@ def client_settings(queue: str) -> dict[str, Any]:
 
 
 def producer_settings(queue: str) -> dict[str, Any]:
-    """What every producer of ours has in common: a key has the partition that Java's and Spark's producers choose."""
-    return client_settings(queue) | {"partitioner": "murmur2_random"}
+    """Settings of every producer: keys are placed as Java's and Spark's producers place them, and no topic is created.
+
+    librdkafka calls `allow.auto.create.topics` a consumer's setting, and obeys it in producers, too.
+    """
+    return client_settings(queue) | {"partitioner": "murmur2_random", "allow.auto.create.topics": False}
 
 
 def reader_settings(queue: str, *, buffered_kib: int) -> dict[str, Any]:

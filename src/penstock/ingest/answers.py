@@ -51,6 +51,11 @@ def overloaded(drops: bool, what: str) -> Answer:
     return Answer(429 if drops else 503, _encode({"error": f"{what}: send it again later"}), (retry_after(),))
 
 
+def topic_unavailable(error: str) -> Answer:
+    """The topic is not as the app made it: nothing was stored."""
+    return Answer(503, _encode({"error": error}), (retry_after(),))
+
+
 def unknown_path(path: str, paths: Iterable[str]) -> Answer:
     """No door is there."""
     known = [f"/ingest/{name}" for name in paths]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from penstock.ingest import answers
 from penstock.ingest.admission import Admission, RefusedError
@@ -25,9 +25,19 @@ ONE_ONLY = "wait is for a request with one event"
 class IngestDoors:
     """Every door of an edge; an ASGI application, since a request object an event costs more than the event."""
 
-    def __init__(self, collector: Collector, results: Results, is_checked: Callable[[], bool] | None = None) -> None:
-        """Nothing is taken before `is_checked`: an app that cannot run should not have said 202."""
+    def __init__(
+        self,
+        collector: Collector,
+        results: Results,
+        is_checked: Callable[[], bool] | None = None,
+        topic_errors: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Nothing is taken before `is_checked`: an app that cannot run should not have said 202.
+
+        `topic_errors` names the topics that are not as the app made them, with the reason.
+        """
         self._is_checked = is_checked
+        self._topic_errors = topic_errors
         self._collector = collector
         self._counters = collector.counters
         self._waiting = Waiting(collector, results)
@@ -58,6 +68,8 @@ class IngestDoors:
             if not self._is_checked():
                 return self._refuse("unchecked", answers.overloaded(False, "the app's queries are still being checked"))
             self._is_checked = None
+        if error := self._topic_errors().get(admission.topic):
+            return self._refuse("topic", answers.topic_unavailable(error))
         content_type = header(scope, b"content-type").decode("latin-1")
         form = form_of(content_type, bool(header(scope, b"ce-specversion")))
         encoding = header(scope, b"content-encoding")

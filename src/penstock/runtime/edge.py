@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,7 @@ def main() -> int:
         spec = read_spec(Path(sys.argv[1]))
         plan = plan_app(load_app(spec.app), spec.kind)
         is_checked = (lambda: orders.is_open) if CHECKED_FIRST in sys.argv[2:] else None
-        return uvloop.run(serve(spec, plan, is_checked))
+        return uvloop.run(serve(spec, plan, is_checked, lambda: orders.topic_errors))
     except ConfigError as wrong:
         for fault in wrong.faults:
             sys.stderr.write(f"penstock: {fault}\n")
@@ -75,8 +75,16 @@ class Ending:
         self.asked.set()
 
 
-async def serve(spec: RunSpec, plan: Plan, is_checked: Callable[[], bool] | None = None) -> int:
-    """The life of an edge; its exit status. `is_checked` says whether the queries beside it are known to run."""
+async def serve(
+    spec: RunSpec,
+    plan: Plan,
+    is_checked: Callable[[], bool] | None = None,
+    topic_errors: Callable[[], Mapping[str, str]] = dict,
+) -> int:
+    """The life of an edge; its exit status. `is_checked` says whether the queries beside it are known to run.
+
+    `topic_errors` names the topics that are not as the app made them, with the reason.
+    """
     ending = Ending()
     host, port = parse_address("edge.listen", spec.edge.listen)
     refuse_open_edge(spec.edge, host)
@@ -96,12 +104,14 @@ async def serve(spec: RunSpec, plan: Plan, is_checked: Callable[[], bool] | None
     states = QueryStates(plan, tail)
 
     async def missing(timeout_s: float) -> list[str]:
+        if errors := topic_errors():
+            raise PenstockError("; ".join(errors.values()))
         if is_checked is not None and (late := states.starting()):
             raise PenstockError(f"queries have not started yet: {', '.join(late)}")
         return await producer.missing_topics(list(plan.topics), timeout_s)
 
     metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
-    doors = IngestDoors(collector, results, is_checked)
+    doors = IngestDoors(collector, results, is_checked, topic_errors)
     routes = [
         *result_routes(plan, results),
         *live.routes,
