@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from bench.instant_disk import InstantDisk
 from bench.requests import CONNECTIONS, RECORD_BYTES
-from bench.topics import create_request, produce_frame
+from bench.topics import PRODUCE_VERSION, create_request, produce_frame
 from bench.wire_client import frame
 from penstock.broker.events import Connected, Drained, Effect, Event, Received, Reply, Sync, Synced
 from penstock.broker.node import Node
@@ -17,7 +18,10 @@ from penstock.config import BrokerConfig
 from penstock.errors import PenstockError
 from penstock.wire.apis import ApiKey
 from penstock.wire.message import encode
+from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.stage.batches import batch
 
+BATCH_BYTES = 16_384  # batch.size of Kafka's producer
 _TOPIC = "bench-core"
 _CREATE_VERSION = 5
 
@@ -25,25 +29,26 @@ _CREATE_VERSION = 5
 def request_us(at_once: int, requests: int) -> float:
     """Time of one of so many requests, `at_once` in a step from as many clients; from its frame to its answer."""
     now_ms = int(time.time() * 1000)
-    node = _node_with_topic(now_ms)
+    node = node_with_topic(now_ms)
     raw = produce_frame(_TOPIC, 0, bytes(RECORD_BYTES))[4:]
     events: list[Event] = [Received(number, memoryview(bytearray(raw))) for number in range(at_once)]
     steps = requests // at_once
-    _answers(node, events, steps // 10, now_ms)
+    answers_of(node, events, steps // 10, now_ms)
     begun = time.perf_counter()
-    answers = _answers(node, events, steps, now_ms)
+    answers = answers_of(node, events, steps, now_ms)
     seconds = time.perf_counter() - begun
     if answers != steps * at_once:
         raise PenstockError(f"the core answered {answers} of {steps * at_once} requests")
     return seconds / answers * 1e6
 
 
-def _node_with_topic(now_ms: int) -> Node:
+def node_with_topic(now_ms: int, settings: Mapping[str, str] | None = None) -> Node:
+    """A node on a disk in memory, with one topic and as many connections as the trials of requests have."""
     address = ("127.0.0.1", 9092)
     node = Node(InstantDisk(), BrokerConfig(), address, _ids(), now_ms)
     node.step([Connected(number, "bench") for number in range(CONNECTIONS)], now_ms)
-    request = frame(ApiKey.CREATE_TOPICS, _CREATE_VERSION, encode(create_request(_TOPIC), _CREATE_VERSION))
-    _answers(node, [Received(0, memoryview(bytearray(request[4:])))], 1, now_ms)
+    request = frame(ApiKey.CREATE_TOPICS, _CREATE_VERSION, encode(create_request(_TOPIC, 1, settings), _CREATE_VERSION))
+    answers_of(node, [Received(0, memoryview(bytearray(request[4:])))], 1, now_ms)
     return node
 
 
@@ -52,7 +57,18 @@ def _ids() -> Callable[[], UUID]:
     return lambda: UUID(int=next(numbers))
 
 
-def _answers(node: Node, requests: list[Event], steps: int, now_ms: int) -> int:
+def produce_events(record_bytes: int, codec: int, now_ms: int) -> list[Event]:
+    """A request with one batch, filled as Kafka's producer fills it; its records can be compressed to about half."""
+    chance = random.Random(1)
+    values = [chance.randbytes(record_bytes // 2).hex().encode() for _ in range(BATCH_BYTES // record_bytes)]
+    records = batch(values, stamps=[now_ms] * len(values), codec=codec)
+    data = [TopicProduceData(_TOPIC, partition_data=[PartitionProduceData(0, records)])]
+    request = ProduceRequest(None, -1, 30_000, data)
+    raw = frame(ApiKey.PRODUCE, PRODUCE_VERSION, encode(request, PRODUCE_VERSION))[4:]
+    return [Received(0, memoryview(bytearray(raw)))]
+
+
+def answers_of(node: Node, requests: list[Event], steps: int, now_ms: int) -> int:
     """Answers to `steps` rounds of the same requests; every sync ends in the step after the one that began it."""
     answers = 0
     step = node.step

@@ -59,7 +59,7 @@ def _table_row(row: Mapping[str, Any]) -> str:
     peer = _measured(row["kafka"], row["kafka_rounds"]) if row["kafka_rounds"] else "–"
     ratio = "–" if row["ratio"] is None else f"{row['ratio']:.2f}"
     verdict = {True: "reached", False: "**missed**", None: "stated"}[row["reached"]]
-    title = f"{row['title']}; beside {row['peer']}" if row["section"] == PATH and row["peer"] else row["title"]
+    title = f"{row['title']}; beside {row['peer']}" if row["peer"] not in ("", "Apache Kafka") else row["title"]
     cells = (f"`{row['name']}`", title, row["unit"], ours, peer, ratio, _goal(row), verdict, _when(row))
     return f"| {' | '.join(cells)} |"
 

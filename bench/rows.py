@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.backlog import BacklogTrial
+from bench.check import check_rows
 from bench.consume import ConsumeTrial
 from bench.core import CoreTrial
 from bench.idle import IdleTrial
@@ -146,6 +147,7 @@ ROWS: list[Row] = [
     *_consumers(),
     *_transactions(),
     *_costs(),
+    *check_rows(),
     *PATH_ROWS,
 ]
 

@@ -51,6 +51,9 @@ def _queue(pace: Pace) -> list[str]:
         "Start: from the start of the process on an empty folder to the ack of one record in a topic made meanwhile;"
         " Kafka's formatting of the folder is not counted. Memory: resident set of the process.",
         f"Core: Node.step with a disk in memory and no sockets, {pace.core_requests:,} requests.",
+        f"Check of records: the core again, one client, {pace.core_requests // 100:,} requests of one batch of 16 KiB;"
+        " processor time, the median of slices of 50. Beside it the same topic with penstock.check.records=false."
+        " The values are hexadecimal digits.",
         f"Many partitions: {pace.partitions:,} empty ones in ten topics, after a clean restart;"
         f" idle processor time over {pace.idle_s:.0f} s. Ours opens a partition at its first use, Kafka all of them"
         " at its start: start, idle and the first memory row gain from that; the last row is after a record to each.",
