@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
 from asking.connection import Connection
 from asking.nodes import Both
 from asking.requests import create_topic
@@ -9,6 +15,12 @@ from asking.requests import create_topic
 from penstock.errors import ErrorCode
 from penstock.wire.apis import APIS
 from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from penstock.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -22,7 +34,10 @@ from penstock.wire.messages.incremental_alter_configs import (
 )
 from penstock.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
+PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 LIST_TRANSACTIONS = 66
+TELEMETRY = {71, 72}
+TIMEOUT_S = 30.0
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
 
 
@@ -37,6 +52,39 @@ def test_what_we_offer_is_offered_by_kafka_in_the_same_versions(both: Both) -> N
     assert sorted(ours) == sorted(APIS)
     assert ours | {LIST_TRANSACTIONS: theirs[LIST_TRANSACTIONS]} == {key: theirs[key] for key in ours}
     assert ours[LIST_TRANSACTIONS] == (0, 1)  # version 2 asks by a pattern of ids
+
+
+def test_the_page_lists_every_api_that_kafka_offers_and_we_do_not(both: Both) -> None:
+    section = (
+        PAGE.read_text("utf-8").split("## APIs that are not offered\n")[1].split("\n\nKafka offers client telemetry")[0]
+    )
+    listed = {int(key): name for name, key in re.findall(r"`(\w+)` (\d+)", section)}
+    ours, theirs = offered(both.penstock), offered(both.kafka)
+    assert sorted(listed) == sorted(theirs.keys() - ours.keys())
+    assert not TELEMETRY & (ours.keys() | theirs.keys())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("cleanup.policy", "compact"), ("compression.type", "zstd"), ("min.insync.replicas", "2")]
+)
+def test_a_setting_that_is_not_there_yet_is_refused(both: Both, topic: str, setting: str, value: str) -> None:
+    codes = []
+    for connection in both:
+        configs = [CreatableTopicConfig(setting, value)]
+        request = CreateTopicsRequest([CreatableTopic(topic, 1, 1, [], configs)], 30_000)
+        codes.append(connection.ask(request, 7, CreateTopicsResponse).topics[0].error_code)
+    assert codes == [ErrorCode.INVALID_CONFIG, ErrorCode.NONE]
+
+
+def test_a_tls_client_is_disconnected(both: Both) -> None:
+    """Apache Kafka's plain listener does the same."""
+    for connection in both:
+        host, _, port = connection.address.rpartition(":")
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with pytest.raises(OSError):
+                context.wrap_socket(plain)
 
 
 def test_of_kafkas_features_we_name_that_of_transactions(both: Both) -> None:
