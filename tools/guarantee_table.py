@@ -19,7 +19,7 @@ ANSWERS = {
     ],
 }
 ABOUT = {
-    "loss": ("penstock.durability", "flush.messages", "flush.ms"),
+    "loss": ("penstock.durability", "flush.messages", "flush.ms", "min.insync.replicas"),
     "history": ("retention.ms",),
     "outage": ("replication.factor", "min.insync.replicas", "commit.every"),
     "delivery": (

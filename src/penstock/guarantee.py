@@ -92,6 +92,15 @@ def refusals(guarantee: Guarantee, queue: Queue) -> list[str]:
     return found
 
 
+def copies_words(guarantee: Guarantee, copies: int, min_insync: int) -> str:
+    """What loss='none' does not cover on a cluster, since too few copies acknowledge; empty where two do."""
+    if guarantee.loss != "none" or min(copies, min_insync) > 1:
+        return ""
+    if copies == 1:
+        return "one copy: a lost disk loses records"
+    return f"{copies} copies with min.insync.replicas=1: records that one copy acknowledged are lost with its disk"
+
+
 def weakest(*guarantees: Guarantee) -> Guarantee:
     """What holds of a path whose links promise these: for each question the weakest answer."""
     result = guarantees[0]
@@ -129,10 +138,13 @@ def _queue(guarantee: Guarantee, queue: Queue) -> list[Setting]:
         found.append(Setting("queue", "replication.factor", "3", "an outage is catastrophic: one machine may be lost"))
         found.append(Setting("queue", "min.insync.replicas", "2", "acknowledged means on two machines"))
     elif queue.kind == "kafka":
-        copies = str(min(3, queue.brokers))
+        copies = min(3, queue.brokers)
         found.append(
-            Setting("queue", "replication.factor", copies, "as many copies as the cluster has room for, up to 3")
+            Setting("queue", "replication.factor", str(copies), "as many copies as the cluster has room for, up to 3")
         )
+        if copies == 3 and guarantee.loss == "none":
+            why = "acknowledged means on two machines, so that the loss of one loses nothing"
+            found.append(Setting("queue", "min.insync.replicas", "2", why))
     return found
 
 

@@ -37,6 +37,11 @@ class TopicPlan:
     def replicas(self) -> int:
         return int(self.value("queue", "replication.factor", "1"))
 
+    @property
+    def copies(self) -> tuple[int, int]:
+        """Copies, and how many of them acknowledge, of a topic that Penstock makes."""
+        return self.replicas, int(self.value("queue", "min.insync.replicas", "1"))
+
     def settings_of(self, *tiers: str) -> list[Setting]:
         """The settings that apply in these tiers."""
         return [s for s in self.settings if s.tier in tiers]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -95,3 +98,15 @@ def test_a_topic_that_was_made_again_is_not_the_apps(admin: AdminClient, broker_
         assert time.monotonic() < deadline
     with pytest.raises(ConfigError, match=f"Pass --adopt {topic}"):
         provide_topics_only(broker_address, topic)
+
+
+def test_the_guarantee_line_says_what_one_copy_does_not_keep(
+    broker_address: str, broker: str, topic: str, tmp_path: Path
+) -> None:
+    """On a cluster; of our own broker the first line of a run says that it is one machine."""
+    script = tmp_path / "shop.py"
+    script.write_text(f"from penstock import App\n\nshop = App('shop')\nshop.topic({topic!r}, schema='id STRING')\n")
+    command = [sys.executable, "-m", "penstock", "run", str(script), "--queue", broker_address, "--dry-run"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path)
+    said = "(one copy: a lost disk loses records)" in done.stdout
+    assert said == (broker == "kafka"), done.stdout

@@ -6,7 +6,17 @@ import itertools
 
 import pytest
 
-from penstock.guarantee import DELIVERIES, OUTAGES, Guarantee, Queue, duration_ms, plan_settings, refusals, weakest
+from penstock.guarantee import (
+    DELIVERIES,
+    OUTAGES,
+    Guarantee,
+    Queue,
+    copies_words,
+    duration_ms,
+    plan_settings,
+    refusals,
+    weakest,
+)
 
 ONE = Queue()
 CLUSTER = Queue("kafka", 3)
@@ -85,6 +95,15 @@ def test_one_machine_cannot_promise_what_needs_three() -> None:
     assert "outage='costly'" in fault
     assert refusals(Guarantee(outage="catastrophic"), CLUSTER) == []
     assert settings(Guarantee(outage="catastrophic"), CLUSTER)["replication.factor"] == "3"
+
+
+def test_no_loss_on_a_cluster_is_acknowledged_by_two_copies_or_its_limit_is_said() -> None:
+    assert settings(Guarantee(), CLUSTER)["min.insync.replicas"] == "2"
+    assert "min.insync.replicas" not in settings(Guarantee(loss="some"), CLUSTER)
+    assert "min.insync.replicas" not in settings(Guarantee(), Queue("kafka", 2))
+    assert copies_words(Guarantee(), 1, 1) == "one copy: a lost disk loses records"
+    assert "3 copies with min.insync.replicas=1" in copies_words(Guarantee(), 3, 1)
+    assert copies_words(Guarantee(), 3, 2) == copies_words(Guarantee(loss="some"), 1, 1) == ""
 
 
 @pytest.mark.parametrize("queue", [Queue(), CLUSTER])

@@ -69,9 +69,22 @@ def test_a_topic_that_another_made_is_not_changed(made: Made) -> None:
     assert actions(with_setting("flush.messages", "9"), made) == {"flush.messages": Action.REFUSE}
 
 
-def test_partitions_and_replicas_are_refused_whoever_made_the_topic() -> None:
-    there = replace(THERE, partitions=3, replicas=0)
-    assert actions(there, OURS, adopt=True) == {
-        "partitions": Action.REFUSE,
-        "replication.factor": Action.REFUSE,
-    }
+def test_another_number_of_partitions_is_refused_for_every_topic() -> None:
+    assert actions(replace(THERE, partitions=3), OURS, adopt=True) == {"partitions": Action.REFUSE}
+
+
+def test_fewer_copies_are_refused_where_an_outage_is_catastrophic_and_said_elsewhere() -> None:
+    settings = WANTED.settings | {"min.insync.replicas": "2"}
+    wanted = replace(WANTED, replicas=3, settings=settings)
+    there = with_setting("min.insync.replicas", "1")
+    assert {d.setting: d.action for d in compare("shop", wanted, there, OURS)} == {"replication.factor": Action.KEEP}
+    needed = replace(wanted, needs_copies=True)
+    found = {d.setting: d.action for d in compare("shop", needed, there, None)}
+    assert found == {"replication.factor": Action.REFUSE, "min.insync.replicas": Action.REFUSE}
+
+
+@pytest.mark.parametrize(("made", "action"), [(None, Action.KEEP), (OURS, Action.SET)])
+def test_copies_that_acknowledge_are_changed_only_in_own_topics(made: Made | None, action: Action) -> None:
+    wanted = replace(WANTED, replicas=3, settings=WANTED.settings | {"min.insync.replicas": "2"})
+    there = replace(with_setting("min.insync.replicas", "1"), replicas=3)
+    assert {d.setting: d.action for d in compare("shop", wanted, there, made)} == {"min.insync.replicas": action}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.client.topic_differences import Difference
     from penstock.plan import Plan
     from penstock.runtime.options import RunOptions
+    from penstock.runtime.plan_text import Copies
 
 _NO_SPARK = "Spark is missing: run pip install 'penstock[spark]'"
 
@@ -26,7 +27,7 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     """Print the plan, the differences to the queue, and the mode of each query; ConfigError with every fault."""
     from penstock.app_checks import app_faults
     from penstock.client.topic_differences import Action
-    from penstock.client.topics import look_at_queue
+    from penstock.client.topics import copies_of, look_at_queue
     from penstock.guarantee import Queue
     from penstock.loading import load_app
     from penstock.plan import plan_app, plan_to_check
@@ -45,7 +46,8 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
         faults += wrong.faults
     if faults:
         raise ConfigError(*faults)
-    _print(plan, differences, choices, unchecked, as_json)
+    copies = copies_of(options.queue, list(plan.topics)) if kind.kind == "kafka" else None
+    _print(plan, differences, choices, unchecked, copies, as_json)
     return 0
 
 
@@ -79,7 +81,12 @@ def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Ch
 
 
 def _print(
-    plan: Plan, differences: Sequence[Difference], choices: dict[str, Choice], unchecked: str | None, as_json: bool
+    plan: Plan,
+    differences: Sequence[Difference],
+    choices: dict[str, Choice],
+    unchecked: str | None,
+    copies: Copies | None,
+    as_json: bool,
 ) -> None:
     from penstock.runtime.plan_text import plan_json, plan_lines
 
@@ -93,7 +100,7 @@ def _print(
         ]  # fmt: skip
         print_json(plan_json(plan) | {"checked": checked, "unchecked": unchecked, "differences": told})
         return
-    for line in plan_lines(plan, reasons=True, modes=modes):
+    for line in plan_lines(plan, reasons=True, modes=modes, copies=copies):
         click.echo(line)
     for difference in differences:
         click.echo(f"queue    {difference.sentence}")

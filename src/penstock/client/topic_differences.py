@@ -9,6 +9,7 @@ from enum import Enum
 import msgspec
 
 INTERNAL_PREFIX = "penstock."  # no app can declare such a name: the topic is Penstock's own
+_MIN_INSYNC = "min.insync.replicas"
 _RETENTION = ("retention.ms", "retention.bytes")
 
 
@@ -20,6 +21,7 @@ class Wanted:
     partitions: int
     replicas: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    needs_copies: bool = False  # the guarantee does not hold with fewer copies than these
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Action(Enum):
     """What becomes of a difference."""
 
     SET = "set"  # Penstock changes the setting of the topic
-    KEEP = "kept"  # the topic has more than the guarantee asks for, and stays as it is
+    KEEP = "kept"  # the topic has more than the guarantee asks for, or fewer copies, and stays as it is
     REFUSE = "refused"  # the topic has less, and Penstock may not, or cannot, change it
 
 
@@ -80,13 +82,14 @@ def compare(
         reason = f"say partitions={there.partitions}, or take a new name"
         yield _refusal(wanted, "partitions", str(wanted.partitions), str(there.partitions), reason)
     if there.replicas < wanted.replicas:
-        reason = "reassign its partitions to more brokers, or weaken the guarantee (outage)"
-        yield _refusal(wanted, "replication.factor", str(wanted.replicas), str(there.replicas), reason)
+        yield _fewer_copies(wanted, there)
     maker = maker_of(wanted.name, there, made)
     for name, value in wanted.settings.items():
         have = there.settings.get(name, "unknown")
         if have == value:
             continue
+        if name == _MIN_INSYNC and not wanted.needs_copies and int(value) > there.replicas:
+            continue  # the topic could not be written with it; the difference of copies says enough
         if not (adopt or maker in (app, INTERNAL_PREFIX)):
             yield _of_others(wanted, name, value, have, maker)
         elif name in _RETENTION and _is_stronger(name, have, value) and not _was_set(made, name, have):
@@ -113,8 +116,20 @@ def _of_others(wanted: Wanted, name: str, value: str, have: str, maker: str | No
     if _is_stronger(name, have, value):
         reason = f"kept, for {whose} and it keeps more than the guarantee asks for"
         return Difference(wanted.name, name, value, have, Action.KEEP, reason)
+    if name == _MIN_INSYNC and not wanted.needs_copies:
+        reason = f"kept, for {whose}. Pass --adopt {wanted.name} to change it"
+        return Difference(wanted.name, name, value, have, Action.KEEP, reason)
     reason = f"{whose}. Pass --adopt {wanted.name} to change it, or weaken the guarantee"
     return _refusal(wanted, name, value, have, reason)
+
+
+def _fewer_copies(wanted: Wanted, there: Existing) -> Difference:
+    name, value, have = "replication.factor", str(wanted.replicas), str(there.replicas)
+    if wanted.needs_copies:
+        reason = "reassign its partitions to more brokers, or weaken the guarantee (outage)"
+        return _refusal(wanted, name, value, have, reason)
+    reason = "kept, for Penstock moves no partitions. To have more copies, reassign its partitions to more brokers"
+    return Difference(wanted.name, name, value, have, Action.KEEP, reason)
 
 
 def _refusal(wanted: Wanted, name: str, value: str, have: str, reason: str) -> Difference:
@@ -145,6 +160,6 @@ _STRENGTH: dict[str, Callable[[str], float]] = {
     "retention.bytes": _kept,
     "flush.messages": lambda value: -int(value),
     "flush.ms": lambda value: -int(value),
-    "min.insync.replicas": int,
+    _MIN_INSYNC: int,
     "penstock.durability": lambda value: ("memory", "disk").index(value),
 }

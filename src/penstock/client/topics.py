@@ -25,7 +25,7 @@ from penstock.client.topic_registry import REGISTRY_TOPIC, read_registry, regist
 from penstock.errors import ConfigError, PenstockError
 from penstock.event import QUERIES_TOPIC, batches_topic
 from penstock.guarantee import UNITS_MS, Queue
-from penstock.plan import Plan
+from penstock.plan import Plan, TopicPlan
 
 _KINDS: Any = importlib.import_module("confluent_kafka.admin")  # its re-exported names carry no types
 
@@ -38,15 +38,20 @@ OUR_SETTING = "penstock.durability"  # only our own broker knows it
 def wanted_topics(plan: Plan) -> Iterator[Wanted]:
     """Every topic that a plan needs: its own, the dead letters, and what the queries report."""
     for topic in plan.topics.values():
-        yield Wanted(topic.name, topic.partitions, topic.replicas, topic.queue_settings)
+        yield Wanted(topic.name, topic.partitions, topic.replicas, topic.queue_settings, _needs_copies(topic))
     for name, source in plan.dead_topics.items():
-        yield Wanted(name, 1, source.replicas, source.queue_settings)
+        yield Wanted(name, 1, source.replicas, source.queue_settings, _needs_copies(source))
     for query in plan.queries.values():
         if query.is_exactly_once:
             output = plan.topics[query.writes]
-            yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, output.queue_settings | _BATCHES)
+            settings = output.queue_settings | _BATCHES
+            yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, settings, _needs_copies(output))
     replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
     yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
+
+
+def _needs_copies(topic: TopicPlan) -> bool:
+    return topic.guarantee.outage == "catastrophic"
 
 
 def admin_client(queue: str) -> AdminClient:
@@ -165,6 +170,14 @@ def inspect_topics(queue: str, wanted: Iterable[Wanted], app: str, adopt: Collec
     there = describe_topics(admin_client(queue), [*(topic.name for topic in topics), REGISTRY_TOPIC])
     made = read_registry(queue) if REGISTRY_TOPIC in there else {}
     return topic_differences(app, topics, there, made, adopt)
+
+
+def copies_of(queue: str, names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Copies and `min.insync.replicas` of the topics of these names that the queue has."""
+    return {
+        name: (topic.replicas, int(topic.settings.get("min.insync.replicas", "1")))
+        for name, topic in describe_topics(admin_client(queue), names).items()
+    }
 
 
 def topic_differences(

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.guarantee import Guarantee
+from penstock.guarantee import Guarantee, copies_words
 from penstock.plan import Path, Plan
 
 _QUEUES = {"penstock": "our own broker", "kafka": "Apache Kafka"}
 
 
+Copies = Mapping[str, tuple[int, int]]
+
+
 def plan_lines(
-    plan: Plan, *, reasons: bool = False, modes: Mapping[str, tuple[str, str | None]] | None = None
+    plan: Plan,
+    *,
+    reasons: bool = False,
+    modes: Mapping[str, tuple[str, str | None]] | None = None,
+    copies: Copies | None = None,
 ) -> Iterator[str]:
-    """The plan for people; with `reasons` every setting and why, with `modes` what Spark found for each query."""
+    """The plan for people; with `reasons` every setting and why, with `modes` what Spark found for each query.
+
+    `copies` are those of topics that a Kafka cluster has already, each with its min.insync.replicas; None if the
+    queue is no cluster.
+    """
     for topic in plan.topics.values():
         count = f"{topic.partitions} partition{'s' if topic.partitions != 1 else ''}"
-        yield f"topic    {topic.name}: {count}, {in_words(topic.guarantee)}"
+        limit = "" if copies is None else copies_words(topic.guarantee, *copies.get(topic.name, topic.copies))
+        yield f"topic    {topic.name}: {count}, {in_words(topic.guarantee)}{f' ({limit})' if limit else ''}"
         if reasons:
             settings = topic.settings_of(*plan.tiers_of(topic.name))
             yield from (f"           {s.tier:<8} {s.name} = {s.value}: {s.reason}" for s in settings)

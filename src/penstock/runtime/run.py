@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.app import App
-from penstock.client.topics import look_at_queue
+from penstock.client.topics import copies_of, look_at_queue
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app
@@ -100,7 +100,8 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
             data / "run" / "spec.json",
         )
         say("", f"{plan.app} on {queue_words(kind.kind, queue)}, data in {options.data}")
-        for line in plan_lines(plan):
+        copies = copies_of(options.queue, list(plan.topics)) if kind.kind == "kafka" else None
+        for line in plan_lines(plan, copies=copies):
             say("", f"  {line}")
         return asyncio.run(Supervisor(plan, options, queue, data, say).run())
     finally:
