@@ -22,7 +22,7 @@ from penstock.analyze.tokens import token_of
 from penstock.client.topics import Wanted, provide_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import PenstockError
-from penstock.guarantee import Queue
+from penstock.guarantee import Queue, QueueKind
 from penstock.jvm.kafka import KafkaNode
 
 WITHIN_S = 240.0
@@ -68,7 +68,7 @@ def ids(found: list[Record]) -> list[str]:
     return [record.json["id"] for record in found]
 
 
-def kill(victim: str, analyze: Analyze, broker: BrokerProcess) -> None:
+def kill(victim: str, analyze: Analyze, broker: BrokerProcess | KafkaNode) -> None:
     """kill -9, and start again what was killed, as the supervisor does."""
     if victim == "broker":
         broker.kill()
@@ -119,46 +119,33 @@ def until_more(reader: Reader) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(broker: BrokerProcess, folder: Path) -> None:
+@pytest.mark.parametrize("kind", ["penstock", "kafka"])
+def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(
+    kind: QueueKind, folder: Path, request: pytest.FixtureRequest
+) -> None:
     """At random moments, and right behind a commit of which Spark has not heard yet, while events come."""
+    broker = request.getfixturevalue("broker" if kind == "penstock" else "kafka_node")
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
     repeat = f"seed {seed}; repeat: SEED={seed} .venv/bin/pytest {__file__}"
     chance = random.Random(seed)
-    sender = Sender(broker.address)
-    with Analyze("once.py", broker.address, folder / "data") as analyze, reading(broker.address, "bookings") as reader:
+    queue = broker.address
+    sender = Sender(queue)
+    with Analyze("once.py", queue, folder / kind, Queue(kind)) as analyze, reading(queue, "bookings") as reader:
         with sender.sending():
             for number, victim in enumerate(VICTIMS):
                 until_more(reader)
                 if number < len(VICTIMS) - 1:
                     threading.Event().wait(chance.uniform(0, 2))
                 kill(victim, analyze, broker)
-        await_all(broker.address, sender.sent)
+        await_all(queue, sender.sent)
         # Spark does not know what such a query wrote: its sink tells.
-        read(broker.address, "penstock.queries", lambda found: any(map(_tells_of_bookings, found)))
+        read(queue, "penstock.queries", lambda found: any(map(_tells_of_bookings, found)))
         assert analyze.stop() == 0
-    assert_each_once(broker.address, sender.sent, repeat)
+    assert_each_once(queue, sender.sent, repeat)
 
 
 def _tells_of_bookings(record: Record) -> bool:
     return bool(record.json["writes"] == "bookings" and record.json["rows_out"])
-
-
-@pytest.mark.timeout(600)
-def test_each_result_stands_once_on_apache_kafka(kafka_node: KafkaNode, folder: Path) -> None:
-    """The same app, its driver killed right behind a commit."""
-    queue = kafka_node.address
-    sender = Sender(queue)
-    with (
-        Analyze("once.py", queue, folder / "kafka", Queue("kafka", 1)) as analyze,
-        reading(queue, "bookings") as reader,
-    ):
-        with sender.sending():
-            until_more(reader)
-            analyze.kill()
-            analyze.start()
-        await_all(queue, sender.sent)
-        assert analyze.stop() == 0
-    assert_each_once(queue, sender.sent)
 
 
 def test_who_was_fenced_commits_nothing(broker: BrokerProcess, folder: Path) -> None:
