@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_origin, get_type_hints
@@ -21,9 +22,11 @@ DAY_MS = 24 * HOUR_MS
 Settings = TypeVar("Settings")
 
 
-def setting(default: Any, reason: str, *, at_least: int | None = None, at_most: int | None = None) -> Any:
-    """A configuration field: its default, why it is that, and its bounds."""
-    metadata = {"reason": reason, "at_least": at_least, "at_most": at_most}
+def setting(
+    default: Any, reason: str, *, at_least: int | None = None, at_most: int | None = None, pattern: str | None = None
+) -> Any:
+    """A configuration field: its default, why it is that, and its bounds; `pattern` is what a whole text matches."""
+    metadata = {"reason": reason, "at_least": at_least, "at_most": at_most, "pattern": pattern}
     if isinstance(default, dict):
         return dataclasses.field(default_factory=dict, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -225,7 +228,11 @@ class EdgeConfig:
 class AnalyzeConfig:
     """Settings of the queries, table [analyze] of penstock.toml; Spark's own stand in [analyze.spark]."""
 
-    master: str = setting("local", "'local': this machine, with the task slots the queries need; else a Spark master")
+    master: str = setting(
+        "local",
+        "'local': this machine, with the task slots that the queries need; 'local[N]': with N. No Spark cluster yet",
+        pattern=r"local(\[\d+\])?",
+    )
     memory: str = setting("1g", "heap of the Spark driver, where local queries run")
     shuffle_partitions: int = setting(2, "partitions behind a groupBy: each needs a task slot all the time", at_least=1)
     batch_events_max: int = setting(
@@ -289,7 +296,7 @@ def build_config(
     return table(**values), origins
 
 
-def _typed(kind: type, raw: object, bounds: Mapping[str, int | None]) -> object:
+def _typed(kind: type, raw: object, bounds: Mapping[str, Any]) -> object:
     if get_origin(kind) is not None:
         if not isinstance(raw, Mapping):
             raise ValueError(f"must be a table, not {raw!r}")
@@ -315,6 +322,8 @@ def _typed(kind: type, raw: object, bounds: Mapping[str, int | None]) -> object:
         return number
     if not isinstance(raw, str):
         raise ValueError(f"must be text, not {raw!r}")
+    if bounds["pattern"] is not None and not re.fullmatch(bounds["pattern"], raw):
+        raise ValueError(f"cannot be {clipped(raw)!r}: {bounds['reason']}")
     return raw
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from penstock.config import BrokerConfig, build_config, clipped, hint
+from penstock.config import AnalyzeConfig, BrokerConfig, build_config, clipped, hint
 from penstock.errors import ConfigError
 from penstock.topic_config import TOPIC_SETTINGS, TopicConfig, topic_config, topic_faults
 
@@ -55,6 +55,13 @@ def test_numbers_keep_to_their_bounds(field: dataclasses.Field[int]) -> None:
             assert getattr(build_config([("x", {field.name: bound})], BrokerConfig)[0], field.name) == bound
             with pytest.raises(ConfigError):
                 build_config([("x", {field.name: bound + beyond})], BrokerConfig)
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1:7077", "yarn", "local[]", "local[*] "])
+def test_a_spark_master_that_does_not_work_is_refused(master: str) -> None:
+    with pytest.raises(ConfigError, match=r"penstock\.toml: master cannot be .* No Spark cluster yet"):
+        build_config([("penstock.toml", {"master": master})], AnalyzeConfig)
+    assert build_config([("penstock.toml", {"master": "local[8]"})], AnalyzeConfig)[0].master == "local[8]"
 
 
 def test_every_setting_has_a_reason_and_its_default_is_allowed() -> None:
