@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock import __version__
-from penstock.cli.main import COMMANDS, main
+from penstock.cli.main import COMMANDS, command, main
 from penstock.errors import ConfigError, PenstockError
 
 PENSTOCK = [sys.executable, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())"]
@@ -309,3 +309,22 @@ def test_the_installed_command_is_this_one() -> None:
     """`penstock` on the path calls main."""
     (script,) = entry_points(group="console_scripts", name="penstock")
     assert script.load() is main
+
+
+ACTS = {
+    "broker", "compile", "completion", "topics alter", "topics create", "topics delete", "groups delete",
+    "groups reset", "transactions abort", "demo",
+}  # fmt: skip
+
+
+def test_every_command_that_prints_data_has_json() -> None:
+    """The others act, and print what they did."""
+
+    def without_json(found: click.Command, path: str) -> set[str]:
+        if isinstance(found, click.Group):
+            context = click.Context(found)
+            parts = {name: found.get_command(context, name) for name in found.list_commands(context)}
+            return {one for name, part in parts.items() if part for one in without_json(part, f"{path} {name}".strip())}
+        return set() if any("--json" in option.opts for option in found.params) else {path}
+
+    assert without_json(command, "") <= ACTS
