@@ -7,16 +7,18 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from penstock.client.history import History, Lost
-from penstock.client.offsets import EARLIEST, NoSuchTopicError, Offsets
+from penstock.client.offsets import EARLIEST, LATEST, NoSuchTopicError, Offsets
 from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.config import SECOND_MS, EdgeConfig
 from penstock.deliver.envelope import Body
+from penstock.deliver.limit import Limit
 from penstock.deliver.recent import Recent
-from penstock.deliver.start import Start
+from penstock.deliver.start import Start, Until
 from penstock.deliver.stream import Stream, TopicState
 from penstock.deliver.token import Positions
 
@@ -151,6 +153,35 @@ class Hub:
             raise RefusedError(503, "the queue does not answer for this topic", _RETRY_AFTER_S) from None
         return found | given
 
+    async def limit(self, start: Start, until: Until, positions: Positions, stream: Stream, now_ms: int) -> Limit:
+        """Where the stream of a client ends that began at `positions`; RefusedError if there is no such partition."""
+        places = list(stream.positions)
+        named = until.positions or {}
+        if unknown := [place for place in named if place not in places]:
+            topic, partition = unknown[0]
+            last = max(number for name, number in places if name == topic)
+            raise RefusedError(400, f"until: topic {topic} has no partition {partition}, only 0 to {last}")
+        try:
+            async with asyncio.timeout(self.config.store_deadline_ms / SECOND_MS):
+                latest = await self._offsets.at(LATEST, places)
+                if until.rest == "now":
+                    # The tail may be a moment behind the queue: what begins now and ends now is empty.
+                    empty = {place: at for place, at in positions.items() if place not in (start.positions or {})}
+                    ends = latest | empty if start.rest == "now" else latest
+                    return Limit(positions, latest, ends | named)
+                if until.rest > now_ms:
+                    return Limit(positions, latest, None, until.rest)
+                return Limit(positions, latest, await self._offsets.at(until.rest, places))
+        except (TimeoutError, NoSuchTopicError):
+            raise RefusedError(503, "the queue does not answer for this topic", _RETRY_AFTER_S) from None
+
+    async def ends_at(self, time_ms: int, stream: Stream) -> Positions:
+        """The first offsets as young as a time that has come; none of a topic that is gone."""
+        try:
+            return await self._offsets.at(time_ms, list(stream.positions))
+        except NoSuchTopicError:
+            return {}
+
     async def take_slot(self) -> None:
         """Room for one reader of history; RefusedError when none becomes free in time."""
         try:
@@ -177,7 +208,7 @@ class Hub:
         task.add_done_callback(self._retiring.discard)
 
     async def _follow(self, tail: Tail, topic: str, resumes: bool) -> None:
-        following = await tail.follow(topic, self._take)
+        following = await tail.follow(topic, self._take, partial(self._reach, topic))
         recent = Recent(following.positions, self.config.live_recent_max, self.config.live_recent_bytes_max)
         self._topics[topic] = TopicState(topic, resumes, recent)
         places = {(topic, partition): offset for partition, offset in following.positions.items()}
@@ -212,7 +243,19 @@ class Hub:
         for record in records:
             topic = self._topics[record.topic]
             body = Body(record)
-            topic.advance(body)
+            is_again = topic.advance(body)
             for stream in self._streams.values():
                 if topic in stream.topics:
+                    if is_again:
+                        stream.begin_again((record.topic, record.partition))
                     stream.publish(body)
+
+    def _reach(self, name: str, partition: int, end: int) -> None:
+        """The tail has seen the end of a partition."""
+        topic = self._topics.get(name)
+        if topic is None:
+            return
+        topic.reach(partition, end)
+        for stream in self._streams.values():
+            if topic in stream.topics:
+                stream.reach((name, partition), end)

@@ -16,12 +16,12 @@ from penstock.deliver.backlog import shared_policy
 from penstock.deliver.hub import Hub, RefusedError
 from penstock.deliver.session import Ask, Session, Wire
 from penstock.deliver.sse import SseWire
-from penstock.deliver.start import parse_start
+from penstock.deliver.start import parse_start, parse_until
 from penstock.deliver.websocket import WebSocketWire
 from penstock.plan import Plan
 
 _PREFIX = "/live/"
-_PARAMETERS = ("from", "after", "key")
+_PARAMETERS = ("from", "after", "until", "key")
 _HELP = {
     "live_clients": "Live clients now.",
     "live_catch_ups": "Live clients that read history now.",
@@ -90,9 +90,10 @@ class Live:
         policy, backlog_max = shared_policy([(each.slow_client, each.backlog_max) for each in deliveries])
         try:
             start = parse_start(query, last_id, topics, [topic for topic in topics if self._resumes[topic]])
+            until = parse_until(query, topics)
         except ValueError as wrong:
             raise RefusedError(400, str(wrong)) from None
-        return Ask(topics, policy, backlog_max, start, query["key"].encode() if "key" in query else None)
+        return Ask(topics, policy, backlog_max, start, until, query["key"].encode() if "key" in query else None)
 
     def _matching(self, pattern: str) -> list[Delivery]:
         wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,11 +13,12 @@ from penstock.config import KIB, SECOND_MS
 from penstock.deliver.backlog import Backlog
 from penstock.deliver.envelope import Body, Message, notice, record_message
 from penstock.deliver.hub import Hub, RefusedError
-from penstock.deliver.start import Start
+from penstock.deliver.limit import Limit
+from penstock.deliver.start import Start, Until
 from penstock.deliver.stream import Client, Stream
 from penstock.deliver.token import Positions
 
-SLOW, STOPPING = "slow", "stopping"
+SLOW, STOPPING, UNTIL = "slow", "stopping", "until"
 _PIECE_BYTES = 64 * KIB
 _READ_S = 0.1
 
@@ -29,6 +31,7 @@ class Ask:
     slow_client: str
     backlog_max: int
     start: Start
+    until: Until | None
     key: bytes | None
 
 
@@ -67,6 +70,7 @@ class Session:
         self._beat_is_due = False
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
 
     @property
     def sent(self) -> int:
@@ -97,8 +101,9 @@ class Session:
         finally:
             for timer in self._timers.values():
                 timer.cancel()
-            if self._watching is not None:
-                self._watching.cancel()
+            for task in (self._watching, self._settling):
+                if task is not None:
+                    task.cancel()
             stream.detach(self._client)
             self._hub.leave(stream)
             self._hub.counts.conflated += self._client.backlog.conflated
@@ -115,14 +120,20 @@ class Session:
         if not self._reason:
             self._reason = reason
             self._hub.counts.disconnected_slow += reason == SLOW
-            self._timers["end"] = self._loop.call_later(self._hub.config.live_goodbye_ms / SECOND_MS, self._expire)
+            config = self._hub.config
+            # A stream that ends by itself ends with messages, which a slow client may take its time for.
+            within_ms = config.live_stall_ms if reason == UNTIL else config.live_goodbye_ms
+            self._timers["end"] = self._loop.call_later(within_ms / SECOND_MS, self._expire)
             self._client.wake.set()
 
     async def _serve(self, stream: Stream) -> None:
         positions = await self._hub.positions_at(self._ask.start, stream)
+        limit = await self._limit(positions, stream)
         token = stream.token_of(positions)
         missed = stream.since(positions)
-        if missed is None:
+        if limit is not None and limit.is_reached:
+            await self._open(token)
+        elif missed is None:
             await self._hub.take_slot()
             history = History(self._hub.queue, positions, self._hub.threads)
             try:
@@ -138,8 +149,28 @@ class Session:
                     await self._send(piece)
         await self._live(stream)
         if not self._is_gone:
-            await self._wire.send([notice("end", self._client.token, reason=self._reason)])
+            token = self._client.token
+            if limit is not None and self._reason == UNTIL:
+                token = stream.token_of(limit.positions)
+            await self._wire.send([notice("end", token, reason=self._reason)])
             await self._wire.finish(self._reason)
+
+    async def _limit(self, positions: Positions, stream: Stream) -> Limit | None:
+        """Where this stream ends, if its client said so."""
+        until = self._ask.until
+        if until is None:
+            return None
+        now_ms = time.time_ns() // 1_000_000
+        limit = self._client.limit = await self._hub.limit(self._ask.start, until, positions, stream, now_ms)
+        if isinstance(until.rest, int) and until.rest > now_ms:
+            self._settling = self._loop.create_task(self._settle(limit, stream, until.rest, now_ms))
+        return limit
+
+    async def _settle(self, limit: Limit, stream: Stream, time_ms: int, now_ms: int) -> None:
+        """Wait for a time, and end the stream with the last record before it."""
+        await asyncio.sleep((time_ms - now_ms) / SECOND_MS)
+        limit.settle(await self._hub.ends_at(time_ms, stream))
+        self._client.wake.set()
 
     async def _open(self, token: str) -> None:
         await self._wire.open()
@@ -161,8 +192,17 @@ class Session:
                 for place in now.keys() - positions.keys():
                     positions[place] = 0
                     history.add(place, 0)
+                limit = self._client.limit
+                if limit is not None:
+                    for place, offset in positions.items():
+                        limit.reach(place, offset)
+                    if limit.is_reached:
+                        break
+                    if limit.is_stale:
+                        continue
                 if all(positions[place] >= offset for place, offset in now.items()):
-                    return stream.attach(self._client, positions)
+                    stream.attach(self._client, positions)
+                    break
         except TimeoutError:
             self.end(SLOW)
             self._expire()
@@ -172,20 +212,26 @@ class Session:
         for item in found:
             if isinstance(item, Lost):
                 self._hub.counts.gaps += 1
+                if item.missed is None and self._client.limit is not None:
+                    self._client.limit.close((item.topic, item.partition))
                 positions[item.topic, item.partition] = item.end
                 facts = {"topic": item.topic, "partition": item.partition, "from": item.start, "to": item.end}
                 yield notice("gap", stream.token_of(positions), **facts, missed=item.missed, reason=item.reason)
             else:
                 record = item.record
                 positions[record.topic, record.partition] = record.offset + 1
-                if self._client.wants(record.key):
+                if self._client.wants(record):
                     yield record_message(item, stream.token_of(positions))
 
     async def _live(self, stream: Stream) -> None:
         backlog, wake = self._client.backlog, self._client.wake
         self._plan_beat()
         self._client.is_slow = False
+        limit = self._client.limit
         while not (self._is_gone or self._reason):
+            if limit is not None and limit.is_reached and not len(backlog):
+                self.end(UNTIL)
+                break
             self._client.is_idle = not wake.is_set()
             await wake.wait()
             self._client.is_idle = False
@@ -197,7 +243,7 @@ class Session:
                 await self._send(messages)
             if self._beat_is_due:
                 # Who filters by key hears little, and must not begin far back when it returns.
-                token = stream.token if self._client in stream.clients and not len(backlog) else ""
+                token = stream.token if stream.is_settled(self._client) and not len(backlog) else ""
                 self._client.is_slow = True  # until it has taken this
                 await self._wire.beat(token)
                 self._client.is_slow = False

@@ -1,4 +1,4 @@
-"""Where a live client wants to begin."""
+"""Where a live client wants to begin, and where it wants to end."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ class Start:
     """
 
     rest: Literal["now", "beginning"] | int = "now"
+    positions: Positions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The stream ends before `positions`; partitions that they do not name end at `rest`: now, or a time in ms."""
+
+    rest: Literal["now"] | int = "now"
     positions: Positions | None = None
 
 
@@ -44,10 +52,39 @@ def parse_start(
         return Start("now", {(topics[0], partition): offset for partition, offset in decode_offsets(begin).items()})
     if re.fullmatch(r"-[1-9][0-9]{0,3}", begin):
         return Start(int(begin))
-    return Start(_time_ms(begin))
+    moment_ms = _time_ms(begin)
+    if moment_ms is None:
+        raise ValueError(
+            "from is now, beginning, -N for the last ones, offsets like 0:124,1:456 or a time like "
+            f"2026-11-16T12:00:00Z, not {begin[:100]!r}"
+        )
+    return Start(moment_ms)
 
 
-def _time_ms(text: str) -> int:
+def parse_until(query: Mapping[str, str], topics: Sequence[str]) -> Until | None:
+    """The end that a request asks for, None if it asks for none; ValueError says what is wrong with it."""
+    end = query.get("until")
+    if end is None:
+        return None
+    if end in ("now", "end"):
+        return Until("now")
+    if re.fullmatch(r"[0-9]+:[0-9:,]*", end):
+        if len(topics) > 1:
+            raise ValueError("until=PARTITION:OFFSET is for one topic: use a resume token, TOPIC=0:124,1:456;TOPIC=…")
+        return Until("now", {(topics[0], partition): offset for partition, offset in decode_offsets(end).items()})
+    if "=" in end:
+        return Until("now", decode_token(end, topics))
+    moment_ms = _time_ms(end)
+    if moment_ms is None:
+        raise ValueError(
+            "until is now, end, offsets like 0:124,1:456, a resume token or a time like 2026-11-16T12:00:00Z, "
+            f"not {end[:100]!r}"
+        )
+    return Until(moment_ms)
+
+
+def _time_ms(text: str) -> int | None:
+    """Milliseconds since 1970; None if this is no time with a zone."""
     try:
         # A plus sign in an address is a space once decoded.
         moment = datetime.fromisoformat(re.sub(r" (?=[0-9]{2}:?[0-9]{2}$)", "+", text))
@@ -55,7 +92,4 @@ def _time_ms(text: str) -> int:
             raise ValueError
         return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError):
-        raise ValueError(
-            "from is now, beginning, -N for the last ones, offsets like 0:124,1:456 or a time like "
-            f"2026-11-16T12:00:00Z, not {text[:100]!r}"
-        ) from None
+        return None
