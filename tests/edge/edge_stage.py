@@ -25,7 +25,7 @@ from penstock.free_port import free_port
 from penstock.guarantee import Queue
 from penstock.loading import load_app
 from penstock.plan import plan_app
-from penstock.run_spec import RunSpec, write_spec
+from penstock.run_spec import CHECKED_FIRST, RunSpec, write_spec
 
 DEADLINE_S = 60.0
 APP = """
@@ -105,9 +105,14 @@ class EdgeStage:
                 [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self.spec), *self._words],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
+        word = "listening" if CHECKED_FIRST in self._words else "ready"
+        assert self.next_line().startswith(f"{word} {self.url}"), self.said
+
+    def next_line(self) -> str:
+        """The next line that the edge prints."""
+        assert self._edge is not None
         assert self._edge.stdout is not None
-        line = self._edge.stdout.readline()
-        assert line == f"ready {self.url}\n".encode(), self.said
+        return self._edge.stdout.readline().decode()
 
     def tell_edge(self) -> None:
         """Say something to the edge, as the supervisor does."""

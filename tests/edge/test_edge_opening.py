@@ -40,6 +40,18 @@ def test_nothing_is_taken_before_the_queries_are_checked(tmp_path: Path) -> None
         stage.close()
 
 
+def test_ready_is_printed_once_ingest_accepts_events(tmp_path: Path) -> None:
+    """Whoever waits for the line sends its first event then, and must not be refused."""
+    stage = EdgeStage(tmp_path, words=[CHECKED_FIRST])
+    try:
+        assert stage.post("/ingest/purchases", PURCHASE).status == 503
+        stage.tell_edge()
+        assert stage.next_line() == f"ready {stage.url}\n"
+        assert stage.post("/ingest/purchases", PURCHASE).status == 202
+    finally:
+        stage.close()
+
+
 def test_it_is_ready_when_every_query_says_how_it_is(tmp_path: Path) -> None:
     """Whoever sends traffic only to what is ready waits for the queries, by name."""
     stage = EdgeStage(tmp_path, words=[CHECKED_FIRST])

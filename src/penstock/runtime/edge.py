@@ -42,6 +42,7 @@ from penstock.runtime.logs import log_line
 FAILED, WRONG_CONFIGURATION = 1, 2
 GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time
 SPARE_HANDLES = 64  # for the queue's clients and what Python opens in passing
+OPENED_LOOK_S = 0.01  # the supervisor's word comes in another thread
 BUFFER_FACTOR = 2  # librdkafka counts its copies of what we have counted once
 
 
@@ -126,7 +127,7 @@ async def serve(
         raise ConfigError(f"cannot listen on {spec.edge.listen} ({error.strerror}): choose another --port") from None
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ending.asked.set)
-    await _run_server(edge_server(guard, config), sock, doors, live, ending)
+    await _run_server(edge_server(guard, config), sock, doors, live, ending, is_checked)
     await results.close()
     await states.close()
     await tail.close()
@@ -134,17 +135,23 @@ async def serve(
     return ending.status
 
 
-async def _run_server(server: EdgeServer, sock: socket.socket, doors: IngestDoors, live: Live, ending: Ending) -> None:
+async def _run_server(
+    server: EdgeServer,
+    sock: socket.socket,
+    doors: IngestDoors,
+    live: Live,
+    ending: Ending,
+    is_checked: Callable[[], bool] | None,
+) -> None:
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.001)
-    if server.started:
-        host, port = sock.getsockname()[:2]
-        sys.stdout.write(f"ready http://{f'[{host}]' if ':' in host else host}:{port}\n")
-        sys.stdout.flush()
+    announcing = asyncio.create_task(_announce(sock, is_checked)) if server.started else None
     stop = asyncio.create_task(ending.asked.wait())
     await asyncio.wait([stop, serving], return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
+    if announcing is not None:
+        announcing.cancel()
     if serving.done():
         ending.on_failure("the server", serving.exception())
     # Who waits and who listens hears goodbye first: the server would wait for them to leave.
@@ -152,6 +159,22 @@ async def _run_server(server: EdgeServer, sock: socket.socket, doors: IngestDoor
     await live.close()
     server.should_exit = True
     await asyncio.wait([serving])
+
+
+async def _announce(sock: socket.socket, is_checked: Callable[[], bool] | None) -> None:
+    """Print `ready` once ingest accepts events: whoever waits for that line sends its first event then."""
+    host, port = sock.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if is_checked is not None and not is_checked():
+        _say(f"listening {address}: ingest accepts events once the queries are checked")
+        while not is_checked():
+            await asyncio.sleep(OPENED_LOOK_S)
+    _say(f"ready {address}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _front(doors: Asgi, rest: Asgi) -> Asgi:
