@@ -36,7 +36,7 @@ def run_queries(spec: RunSpec, orders: Orders | None) -> int:
         shutil.rmtree(data / "tmp", ignore_errors=True)
         start = SparkStart(find_java(os.environ), spec.analyze, data)
         jvm = start.jvm(keep_open=[lock.fileno()])
-        sys.stdout.write("starting Spark\n")
+        sys.stdout.write(f"starting Spark, whose log is {data / 'spark.log'}\n")
         sys.stdout.flush()
         try:
             # The JVM starts while the app is read: neither needs the other. For the same reason these imports are here.

@@ -1,4 +1,7 @@
-"""One child process of the supervisor: its lines, its end, and its start again."""
+"""One child process of the supervisor: its lines, its end, and its start again.
+
+The log of a child, DATA/logs/NAME.log, has everything that the child prints, and a line for each start and each end.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from pathlib import Path
 
 from penstock.lifeline import CHILD_VARIABLE
 from penstock.orders import OPEN
+from penstock.runtime.logs import text_of_line
 from penstock.runtime.restarts import Restarts
 
 LOG_BYTES_MAX = 8 * 1024 * 1024
@@ -82,6 +86,8 @@ class Child:
             limit=_LINE_BYTES_MAX,
             start_new_session=True,  # Ctrl-C is for the supervisor, which then stops them in order
         )
+        started = asyncio.get_running_loop().time()
+        self._write_log(text_of_line("info", "process started", name=self.name, pid=self._process.pid))
         if self._is_stopping:
             self._process.terminate()
         self._readers = [asyncio.create_task(self._read_words()), asyncio.create_task(self._read_log())]
@@ -92,6 +98,10 @@ class Child:
         await asyncio.wait(self._readers, timeout=1.0)
         for reader in self._readers:
             reader.cancel()
+        lived_s = round(asyncio.get_running_loop().time() - started, 1)
+        level = "info" if self._is_stopping else "error"
+        ended = text_of_line(level, "process ended", pid=self._process.pid, how=_ending(status), lived_s=lived_s)
+        self._write_log(ended, may_rotate=False)  # the last output stands before it in the same file
         self.is_ready.clear()
         if status != WRONG_CONFIGURATION:
             self.is_checked.set()
@@ -117,6 +127,8 @@ class Child:
 
     async def _read_words(self) -> None:
         async for line in _lines(self._process.stdout if self._process else None):
+            if line:
+                self._write_log(text_of_line("info", line))
             if line == "ready" or line.startswith("ready "):
                 self._was_ready = True
                 self.is_ready.set()
@@ -131,9 +143,9 @@ class Child:
             self._last_words.append(line)
             self._write_log(line)
 
-    def _write_log(self, line: str) -> None:
+    def _write_log(self, line: str, *, may_rotate: bool = True) -> None:
         with suppress(OSError):  # a full disk must not stop the supervisor
-            if self._log.exists() and self._log.stat().st_size > LOG_BYTES_MAX:
+            if may_rotate and self._log.exists() and self._log.stat().st_size > LOG_BYTES_MAX:
                 os.replace(self._log, self._log.with_suffix(".log.1"))
             with self._log.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")

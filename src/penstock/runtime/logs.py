@@ -8,14 +8,19 @@ import time
 
 
 def log_line(level: str, event: str, **details: object) -> None:
-    """One line, `time level event key=value …`; values with spaces are quoted."""
-    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    fields = "".join(f" {key}={_value(value)}" for key, value in details.items())
+    """Write one line to standard error."""
     try:
-        sys.stderr.write(f"{moment}Z {level.upper()} {event}{fields}\n")
+        sys.stderr.write(text_of_line(level, event, **details) + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # nobody reads the log: no reason to stop the queue
+
+
+def text_of_line(level: str, event: str, **details: object) -> str:
+    """`time level event key=value …`; values with spaces are quoted."""
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    fields = "".join(f" {key}={_value(value)}" for key, value in details.items())
+    return f"{moment}Z {level.upper()} {event}{fields}"
 
 
 def _value(value: object) -> str:
