@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.failures import AwayError
+from penstock.analyze.failures import AwayError, Failure
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
+from penstock.analyze.newest import Newest
 from penstock.analyze.runner import Job, Runner
 from penstock.analyze.worker_output import WorkerOutput
 
@@ -166,3 +167,31 @@ def test_a_query_whose_topic_was_made_again_is_parked_at_its_start(query: Query,
     later.start(0)
     assert later.life.state == "parked"
     assert "the topic purchases was deleted and made again" in str(later.life.reason)
+
+
+ENDS = {("purchases", 0): 10}
+
+
+def stalled_ms(runner: Runner, now_ms: int, ends: dict[tuple[str, int], int] = ENDS) -> int:
+    told: int = runner.record(ends, Newest(), now_ms)["stalled_ms"]
+    return told
+
+
+def test_a_query_that_has_input_and_does_not_move_says_for_how_long(
+    runner: Runner, query: Query, tmp_path: Path
+) -> None:
+    """What it never committed is input, too; what it has done is not, nor is an empty topic."""
+    assert [stalled_ms(runner, now_ms) for now_ms in (1_000, 61_000)] == [0, 60_000]
+    query.lastProgress = commit(tmp_path, 0) | {"sources": [{"endOffset": {"purchases": {"0": 10}}}]}
+    runner.look(0)
+    assert [stalled_ms(runner, now_ms) for now_ms in (62_000, 200_000)] == [0, 0]
+    more = {("purchases", 0): 11}
+    assert [stalled_ms(runner, now_ms, more) for now_ms in (201_000, 202_000)] == [1_000, 2_000]
+    assert stalled_ms(runner, 300_000, {}) == 0, "the queue does not say what there is"
+
+
+def test_a_query_that_waits_does_not_move_and_one_that_is_parked_says_why(runner: Runner) -> None:
+    runner.life.on_ended(Failure("away", "it needs 5 task slots"), 0)
+    assert [stalled_ms(runner, now_ms, {}) for now_ms in (1_000, 61_000)] == [0, 60_000]
+    runner.park("it failed")
+    assert stalled_ms(runner, 200_000) == 0

@@ -25,6 +25,7 @@ from penstock.analyze.session import open_session
 from penstock.analyze.settings import origins_of, session_settings, slots_needed
 from penstock.analyze.start import SparkStart
 from penstock.analyze.status import Reporter
+from penstock.analyze.task_slots import TaskSlots
 from penstock.errors import PenstockError
 from penstock.jvm.spark import SparkJvm
 from penstock.orders import Orders
@@ -61,6 +62,7 @@ class Conductor:
         write_private(data / "spark-settings.json", json.dumps(origins, indent=1).encode())
         spark = open_session(jvm, settings, compiler_yields=self._may_be_real_time())
         self._ui = spark.sparkContext.uiWebUrl
+        self._slots = TaskSlots(spark)
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
         self._letters: list[Runner] = []  # not begun yet
@@ -193,10 +195,10 @@ class Conductor:
             prune_event_logs(self._events)
 
     def _records(self) -> list[Mapping[str, Any]]:
-        shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms()}
-        ends, newest = self._reporter.ends, self._reporter.newest
+        shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms(), "slots": self._slots.count()}
+        ends, newest, steady_ms = self._reporter.ends, self._reporter.newest, time.monotonic_ns() // 1_000_000
         return [
-            shared | runner.record(ends, newest.get(runner.job.writes, Newest()))
+            shared | runner.record(ends, newest.get(runner.job.writes, Newest()), steady_ms)
             for runner in [*self._runners, *self._letters]
         ]
 

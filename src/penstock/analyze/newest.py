@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
 
+from penstock.analyze.processing import Looks, add_look
 from penstock.event import SOURCE, TIME
 
 _SAMPLE_MAX = 16  # of each partition: enough for a mean, little enough to cost nothing
@@ -35,6 +36,7 @@ class Newest(NamedTuple):
 
     latency_ms: dict[str, float] | None = None
     reached: Mapping[Place, Stairs] = {}  # by the partitions that the query reads
+    minute: Looks = ()  # what the results of the last minute took
 
     def since(self, began_ms: int) -> dict[Place, int]:
         """How far a query has come that began then; what an earlier run of it had reached is done again."""
@@ -106,7 +108,10 @@ def take(before: Newest, results: Sequence[Result]) -> Newest:
         if (source := _source(headers)) is not None:
             place, offset = source
             reached[place] = _climb(reached.get(place, ()), Reached(offset + 1, written_ms))
-    return Newest(summary(took) if took else before.latency_ms, reached)
+    if not took:
+        return Newest(before.latency_ms, reached, before.minute)
+    written_ms = max(written_ms for _, written_ms in results)
+    return Newest(summary(took), reached, add_look(before.minute, written_ms, took))
 
 
 def _climb(stairs: Stairs, reached: Reached) -> Stairs:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.analyze.processing import Looks, add_look
+
 Positions = dict[str, dict[str, int]]
 Batch = tuple[str, int]  # the run of a query, and the number of its batch
 Written = dict[int, int]  # rows that a sink of ours wrote, by the number of their batch: Spark does not know it
@@ -33,6 +35,23 @@ class Numbers:
     rows_in_last: int = 0  # of the last batch
     rows_out: int = 0
     late: int | None = None  # rows that came after the watermark, and so are in no result
+    batches: Looks = ()  # what the batches of the last minute took
+
+
+class Movement:
+    """For how long a query has had input and has got no further. Time is told, not asked for."""
+
+    def __init__(self) -> None:
+        self._mark = -1
+        self._since_ms = 0
+
+    def look(self, mark: int, now_ms: int, *, has_input: bool) -> int:
+        """Milliseconds since it last moved; 0 while it has nothing to do. `mark` grows with what it has done."""
+        # A start again takes the mark back to the last commit: that is no movement, and what follows is.
+        if not has_input or mark > self._mark or not self._since_ms:
+            self._since_ms = now_ms
+        self._mark = mark
+        return now_ms - self._since_ms
 
 
 def batch_of(progress: Mapping[str, Any]) -> Batch:
@@ -51,6 +70,8 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     rows_in = _count(progress.get("numInputRows")) or 0
     rows_out = _count(progress.get("sink", {}).get("numOutputRows")) if written is None else written
     seconds = (_count(progress.get("batchDuration")) or 0) / 1000
+    if rows_in and seconds:
+        numbers.batches = add_look(numbers.batches, committed_ms, [seconds * 1000])
     numbers.rows_in += rows_in
     numbers.rows_in_last = rows_in
     numbers.rows_in_per_s = _rate(rows_in, seconds)
@@ -89,6 +110,16 @@ def lag_behind(
             return None
         lag += max(0, end - max(committed or 0, found or 0))
     return lag if ends else None
+
+
+def mark_of(numbers: Numbers, reached: Mapping[tuple[str, int], int]) -> int:
+    """How much a query has done, by its commits or by its results, whichever is further."""
+    done = dict(reached)
+    for topic, parts in numbers.positions.items():
+        for partition, position in parts.items():
+            place = topic, int(partition)
+            done[place] = max(position, done.get(place, 0))
+    return sum(done.values())
 
 
 def is_caught_up(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> bool:

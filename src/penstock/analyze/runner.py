@@ -14,13 +14,16 @@ from penstock.analyze.failures import Failure, failure_of, failure_text, lost_wo
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.newest import Newest
+from penstock.analyze.processing import processing
 from penstock.analyze.progress import (
     Batch,
+    Movement,
     Numbers,
     Written,
     batch_of,
     is_caught_up,
     lag_behind,
+    mark_of,
     take_progress,
     unseen,
 )
@@ -64,6 +67,7 @@ class Runner:
         self._checkpoint = checkpoint
         self._queue = queue
         self._output = output
+        self._movement = Movement()
         self._printed = 0
         self._query: StreamingQuery | None = None
         self._batch: Batch | None = None
@@ -156,9 +160,17 @@ class Runner:
     def _mine(self, ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         return {place: end for place, end in ends.items() if place[0] in self.job.reads}
 
-    def record(self, ends: Mapping[tuple[str, int], int], newest: Newest) -> dict[str, Any]:
-        """How it is, as the topic penstock.queries tells it."""
+    def record(self, ends: Mapping[tuple[str, int], int], newest: Newest, now_ms: int) -> dict[str, Any]:
+        """How it is, as the topic penstock.queries tells it; `now_ms` is of a clock that never jumps."""
         numbers, life = self.numbers, self.life
+        reached, mine = newest.since(self._began_ms), self._mine(ends)
+        lag = lag_behind(numbers, mine, reached)
+        # Where nothing is committed yet the lag is unknown, and all that the topic holds is input.
+        has_input = bool(mine) if lag is None else lag > 0
+        is_up = life.state in ("running", "waiting", "restarting")
+        stalled_ms = self._movement.look(
+            mark_of(numbers, reached), now_ms, has_input=is_up and (has_input or life.state != "running")
+        )
         return {
             "query": self.job.name,
             "state": life.state,
@@ -171,7 +183,8 @@ class Runner:
             "rows_out_per_s": numbers.rows_out_per_s,
             "rows_in": numbers.rows_in,
             "rows_out": numbers.rows_out,
-            "lag": lag_behind(numbers, self._mine(ends), newest.since(self._began_ms)),
+            "lag": lag,
+            "stalled_ms": stalled_ms,
             "watermark": numbers.watermark,
             "late": numbers.late,
             "state_rows": numbers.state_rows,
@@ -179,6 +192,7 @@ class Runner:
             "checkpoint_ms": numbers.checkpoint_ms,
             "positions": numbers.positions,
             "latency_ms": newest.latency_ms,
+            "processing_ms": processing(newest.minute, numbers.batches if self.choice.mode == "microbatch" else ()),
             "reason": life.reason,
             "restarts": life.restarts,
         }

@@ -1,0 +1,50 @@
+"""How long a query takes: least, mean and most over the last minute in which it had something to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+WINDOW_MS = 60_000
+_LOOKS_MAX = 120  # one a second, and some more where clocks jump
+
+Of = Literal["result", "batch"]
+
+
+class Look(NamedTuple):
+    """What one look found, in milliseconds."""
+
+    at_ms: int
+    least: float
+    total: float
+    events: int
+    most: float
+
+
+Looks = tuple[Look, ...]
+
+
+def add_look(looks: Looks, at_ms: int, took_ms: Sequence[float]) -> Looks:
+    """With one look more; those of more than a minute before the newest go."""
+    found = (*looks, Look(at_ms, min(took_ms), sum(took_ms), len(took_ms), max(took_ms)))
+    newest_ms = max(look.at_ms for look in found)
+    return tuple(look for look in found if look.at_ms > newest_ms - WINDOW_MS)[-_LOOKS_MAX:]
+
+
+def processing(results: Looks, batches: Looks) -> dict[str, float | str] | None:
+    """Least, mean and most, and of what; None where nothing is known.
+
+    `result` is the time from the acceptance of an event to its result, for results that keep `_event`. Of other
+    queries it is `batch`, the time that a micro-batch takes.
+    """
+    of: Of = "result" if results else "batch"
+    looks = results or batches
+    if not looks:
+        return None
+    mean = sum(look.total for look in looks) / sum(look.events for look in looks)
+    return {
+        "min": min(look.least for look in looks),
+        "avg": round(mean, 1),
+        "max": max(look.most for look in looks),
+        "of": of,
+    }
