@@ -203,6 +203,12 @@ class EdgeConfig:
     waits_max: int = setting(10_000, "requests that wait for a result at once", at_least=1)
     results_max: int = setting(100_000, "latest results remembered for who asks again, for each query", at_least=1)
     lookups_max: int = setting(16, "GET /results that search a topic at once: each has a reader of its own", at_least=1)
+    stalled_after_ms: int = setting(
+        120 * SECOND_MS,
+        "a query that has input and moves no further for this long, and for one more commit, makes /ready red; a full "
+        "micro-batch may take a minute",
+        at_least=1000,
+    )
     live_clients_max: int = setting(5_000, "SSE and WebSocket clients at once", at_least=1)
     live_catch_ups_max: int = setting(16, "clients that read history at once: each has a reader of its own", at_least=1)
     live_catch_up_wait_ms: int = setting(10 * SECOND_MS, "longest wait for one of those readers before 503", at_least=0)

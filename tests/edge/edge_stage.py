@@ -65,8 +65,17 @@ class Answer(NamedTuple):
 class EdgeStage:
     """The parts of one test."""
 
-    def __init__(self, folder: Path, *, handles: int = 0, words: Sequence[str] = (), **edge: Any) -> None:
-        self.broker = BrokerProcess(folder / "data", folder)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        handles: int = 0,
+        words: Sequence[str] = (),
+        broker: Mapping[str, Any] | None = None,
+        **edge: Any,
+    ) -> None:
+        """`broker` are options of its process, `edge` settings of the edge."""
+        self.broker = BrokerProcess(folder / "data", folder, **(broker or {}))
         self.broker.start()
         (folder / "shop_app.py").write_text(APP)
         self.port = free_port()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.client.offsets import producer_settings
+from penstock.client.topic_writes import TopicWrites
 from penstock.errors import PenstockError
 from penstock.plan import Plan, TopicPlan
 
@@ -50,6 +51,8 @@ class EventProducer:
         self._settings = {name: _settings(topic) for name, topic in plan.topics.items()}
         self._producers: dict[tuple[str, ...], Producer] = {}
         self._broken: set[tuple[str, ...]] = set()
+        self._writes = TopicWrites()
+        self._was_away = False
         self._retired: list[Producer] = []
         self._loop = asyncio.get_running_loop()
         self._held: list[tuple[str, Sequence[Sendable], Report]] = []
@@ -69,14 +72,24 @@ class EventProducer:
         self._timer = self._loop.call_later(TURN_S, self._turn)
 
     def _produce(self, topic: str, events: Sequence[Sendable], on_report: Report) -> None:
-        produce = self._producer(topic).produce
+        produce, writes = self._producer(topic).produce, self._writes
+
+        def report(number: int, error: Any, message: Any) -> None:
+            # 0.1 us an event.
+            if error is not None:
+                partition = -1 if message is None else message.partition()
+                writes.failed(topic, partition, error.name(), error.str(), self._loop.time())
+            elif writes:
+                writes.stored(topic, message.partition())
+            on_report(number, error, message)
+
         for number, (value, key, headers) in enumerate(events):
             try:
-                produce(topic, value, key, on_delivery=partial(on_report, number), headers=headers)
+                produce(topic, value, key, on_delivery=partial(report, number), headers=headers)
             except BufferError:
-                on_report(number, KafkaError(KafkaError._QUEUE_FULL), None)
+                report(number, KafkaError(KafkaError._QUEUE_FULL), None)
             except KafkaException as error:
-                on_report(number, error.args[0], None)
+                report(number, error.args[0], None)
 
     def _producer(self, topic: str) -> Producer:
         settings = self._settings[topic]
@@ -138,20 +151,24 @@ class EventProducer:
         self._retired = [producer for producer in self._retired if len(producer)]
         return unreported
 
-    async def missing_topics(self, names: list[str], timeout_s: float) -> list[str]:
-        """Which of these topics the queue does not have; PenstockError if it does not answer."""
+    async def topic_faults(self, names: Sequence[str], timeout_s: float) -> list[str]:
+        """A sentence for each of these topics that is missing or cannot be written; PenstockError: no answer."""
 
         def ask() -> list[str]:
             asking = next(iter(self._producers.values()), None)
             if asking is None:  # an app without doors
                 asking = Producer(producer_settings(self._queue))
-            there = asking.list_topics(timeout=timeout_s).topics
-            return [name for name in names if name not in there]
+            return metadata_faults(asking.list_topics(timeout=timeout_s).topics, names)
 
         try:
-            return await self._loop.run_in_executor(None, ask)
+            found = await self._loop.run_in_executor(None, ask)
         except KafkaException as error:
+            self._was_away = True
             raise PenstockError(f"the queue does not answer: {error.args[0].str()}") from None
+        if self._was_away:
+            self._was_away = False
+            self._writes.forget()
+        return found + self._writes.sentences(self._loop.time())
 
     async def close(self) -> None:
         """Wait for what is under way, up to a bound; what is then left is reported as failed."""
@@ -170,3 +187,31 @@ class EventProducer:
 
 def _settings(topic: TopicPlan) -> tuple[str, ...]:
     return tuple(topic.value("ingest", name) for name in ("acks", "retries", "enable.idempotence"))
+
+
+def metadata_faults(there: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What the queue's own list of topics says: which are missing, or have partitions without a leader."""
+    faults = []
+    if missing := [name for name in names if name not in there]:
+        one = len(missing) == 1
+        faults.append(
+            f"topic{'' if one else 's'} {', '.join(missing)} {'is' if one else 'are'} missing in the queue: start the "
+            "app again, which makes what is missing"
+        )
+    for name in names:
+        topic = there.get(name)
+        if topic is None:
+            continue
+        if topic.error is not None:
+            faults.append(f"topic {name} cannot be written ({topic.error.str()}): look at the queue's log")
+        elif without := [str(p.id) for p in topic.partitions.values() if p.leader < 0 or _is_fatal(p.error)]:
+            faults.append(
+                f"topic {name} cannot be written: no broker leads partition{'s' if len(without) > 1 else ''} "
+                f"{', '.join(without)}: start the brokers that have copies"
+            )
+    return faults
+
+
+def _is_fatal(error: KafkaError | None) -> bool:
+    """Whether a partition's error keeps writers away: a copy that is away does not."""
+    return error is not None and error.name() != "REPLICA_NOT_AVAILABLE"

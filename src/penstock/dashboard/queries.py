@@ -1,11 +1,11 @@
-"""How every query is, as it tells the topic penstock.queries, for the page."""
+"""How every query is, as it tells the topic penstock.queries: for the page, /ready and /metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,15 @@ from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
 
 SILENT_AFTER_MS = 10_000  # each query reports every second
+
+
+class Processing(msgspec.Struct):
+    """How long a query took in the last minute with work, in milliseconds, and what took that long."""
+
+    min: float
+    avg: float
+    max: float
+    of: Literal["result", "batch"]
 
 
 class Said(msgspec.Struct):
@@ -30,6 +39,19 @@ class Said(msgspec.Struct):
     lag: int | None = None
     rows_in_per_s: float | None = None
     restarts: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late: int | None = None
+    stalled_ms: int = 0
+    processing_ms: Processing | None = None
+    slots: int | None = None  # of all of Spark
+
+
+class Heard(NamedTuple):
+    """What a query said last, and when that was heard, by a clock that never jumps."""
+
+    said: Said
+    at_s: float
 
 
 _said = msgspec.json.Decoder(Said)
@@ -40,17 +62,15 @@ class QueryStates:
 
     def __init__(self, plan: Plan, tail: Tail) -> None:
         self._plan = plan
-        self._last: dict[str, Said] = {}
+        self._names = frozenset([*plan.queries, *plan.dead_topics])
+        self._loop = asyncio.get_running_loop()
+        self.last: dict[str, Heard] = {}  # with those of dead letters
         self._following = asyncio.create_task(tail.follow(QUERIES_TOPIC, self._take))
 
     def table(self) -> list[dict[str, Any]]:
         """A row for each query of the app, in its order."""
-        return query_rows(self._plan, self._last, time.time_ns() // 1_000_000)
-
-    def starting(self) -> list[str]:
-        """The queries of the app that have not said yet that they run, wait or are parked."""
-        states = {name: said.state for name, said in self._last.items()}
-        return [name for name in self._plan.queries if states.get(name, "starting") == "starting"]
+        last = {name: heard.said for name, heard in self.last.items()}
+        return query_rows(self._plan, last, time.time_ns() // 1_000_000)
 
     async def close(self) -> None:
         self._following.cancel()
@@ -61,8 +81,8 @@ class QueryStates:
                 said = _said.decode(record.value or b"")
             except msgspec.DecodeError:
                 continue  # anybody may write there
-            if said.app == self._plan.app:  # several apps may share a queue
-                self._last[said.query] = said
+            if said.app == self._plan.app and said.query in self._names:  # several apps may share a queue
+                self.last[said.query] = Heard(said, self._loop.time())
 
 
 def query_rows(plan: Plan, last: Mapping[str, Said], now_ms: int) -> list[dict[str, Any]]:

@@ -34,10 +34,11 @@ from penstock.plan import Plan, plan_app
 from penstock.run_spec import CHECKED_FIRST, RunSpec, read_spec
 from penstock.runtime.addresses import parse_address
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
-from penstock.runtime.edge_operator import operator_routes
+from penstock.runtime.edge_operator import Lines, operator_routes
 from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
 from penstock.runtime.handles import take_handles
 from penstock.runtime.logs import log_line
+from penstock.runtime.query_reasons import query_reasons
 
 FAILED, WRONG_CONFIGURATION = 1, 2
 GARBAGE_EVERY = 100_000  # events in flight are no garbage: looking for some every 700 objects took 15 % of the time
@@ -104,19 +105,38 @@ async def serve(
     live = Live(plan, config, tail, spec.queue)
     states = QueryStates(plan, tail)
 
-    async def missing(timeout_s: float) -> list[str]:
-        if errors := topic_errors():
-            raise PenstockError("; ".join(errors.values()))
-        if is_checked is not None and (late := states.starting()):
-            raise PenstockError(f"queries have not started yet: {', '.join(late)}")
-        return await producer.missing_topics(list(plan.topics), timeout_s)
+    loop = asyncio.get_running_loop()
+    data = Path(spec.data)
 
-    metrics = [lambda: collector.counters.lines(collector.room.taken, results.waits.count), live.metric_lines]
+    async def reasons(timeout_s: float) -> list[str]:
+        errors = topic_errors()
+        found = list(errors.values())
+        if is_checked is not None:
+            if not is_checked():
+                found.append("ingest accepts no events yet: analyze still checks the queries of the app")
+            found += query_reasons(
+                plan,
+                states.last,
+                loop.time(),
+                stalled_after_ms=config.stalled_after_ms,
+                data=data,
+                master=spec.analyze.master,
+            )
+        try:
+            found += await producer.topic_faults([name for name in plan.topics if name not in errors], timeout_s)
+        except PenstockError as error:
+            found.insert(0, f"{error}: start the queue at {spec.queue}, or look at its log")
+        return found
+
+    metrics: list[Lines] = [
+        lambda: collector.counters.lines(collector.room.taken, results.waits.count),
+        live.metric_lines,
+    ]
     doors = IngestDoors(collector, results, is_checked, topic_errors)
     routes = [
         *result_routes(plan, results),
         *live.routes,
-        *operator_routes(missing, metrics),
+        *operator_routes(reasons, metrics),
         *page_routes(plan, states),
     ]
     guard = Guard(_front(doors, Starlette(routes=routes)), Gate(config, host))

@@ -3,60 +3,76 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from penstock.errors import PenstockError
+from penstock.runtime.metric_text import family
 
 READY_WITHIN_S = 2.0
 READY_KNOWN_S = 1.0
-Missing = Callable[[float], Awaitable[list[str]]]
+Reasons = Callable[[float], Awaitable[list[str]]]
 Lines = Callable[[], Iterable[str]]
+Refresh = Callable[[], Awaitable[object]]
 
 
-def operator_routes(missing: Missing, metrics: Iterable[Lines]) -> list[BaseRoute]:
-    """Routes for whoever runs the edge; `missing` asks the queue, `metrics` give the Prometheus text."""
-    readiness = _Readiness(missing)
+def operator_routes(reasons: Reasons, metrics: Iterable[Lines], refresh: Sequence[Refresh] = ()) -> list[BaseRoute]:
+    """Routes for operators: `reasons` says why the edge is not ready, `metrics` give the Prometheus text.
+
+    Each of `refresh` is awaited before the metrics are read.
+    """
+    readiness = Readiness(reasons)
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
+    async def ready(_: Request) -> Response:
+        found = await readiness.reasons()
+        return JSONResponse({"status": status_of(found), "reasons": found}, 503 if found else 200)
+
     async def show_metrics(_: Request) -> Response:
-        text = "\n".join(line for lines in metrics for line in lines()) + "\n"
+        await readiness.reasons()
+        for each in refresh:
+            await each()
+        sources = [readiness.metric_lines, *metrics]
+        text = "\n".join(line for lines in sources for line in lines()) + "\n"
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     return [
         Route("/health", health, methods=["GET"]),
-        Route("/ready", readiness.answer, methods=["GET"]),
+        Route("/ready", ready, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
     ]
 
 
-class _Readiness:
-    """Whether the queue answers and has our topics; asked at most once a second, whoever asks us."""
+def status_of(reasons: Sequence[str]) -> str:
+    """All reasons in one sentence, for who reads no list."""
+    if len(reasons) <= 1:
+        return reasons[0] if reasons else "ok"
+    return f"{len(reasons)} reasons, the first: {reasons[0]}"
 
-    def __init__(self, missing: Missing) -> None:
-        self._missing = missing
+
+class Readiness:
+    """Why the edge is not ready; looked for at most once a second, however many ask."""
+
+    def __init__(self, reasons: Reasons) -> None:
+        self._ask = reasons
         self._known_until = 0.0
-        self._said: tuple[int, dict[str, object]] = (503, {"status": "starting"})
+        self._found = ["the edge has just started: ask again"]
 
-    async def answer(self, _: Request) -> Response:
+    async def reasons(self) -> list[str]:
+        """All of them; none: it is ready."""
         now = time.monotonic()
         if now > self._known_until:
             self._known_until = now + READY_WITHIN_S + READY_KNOWN_S
-            self._said = await self._ask()
+            self._found = await self._ask(READY_WITHIN_S)
             self._known_until = time.monotonic() + READY_KNOWN_S
-        status, body = self._said
-        return JSONResponse(body, status)
+        return self._found
 
-    async def _ask(self) -> tuple[int, dict[str, object]]:
-        try:
-            missing = await self._missing(READY_WITHIN_S)
-        except PenstockError as error:
-            return 503, {"status": str(error)}
-        if missing:
-            return 503, {"status": "topics are missing", "missing": missing}
-        return 200, {"status": "ok"}
+    def metric_lines(self) -> Iterator[str]:
+        """The same as a number."""
+        yield from family(
+            "penstock_edge_ready", "gauge", "1 if /ready is 200, 0 if it is 503.", [({}, int(not self._found))]
+        )
