@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,11 +33,14 @@ from penstock.orders import Orders
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import CHECKED_FIRST, RunSpec, read_spec
 from penstock.runtime.addresses import parse_address
+from penstock.runtime.disk_metrics import disk_metric_lines
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import Lines, operator_routes
 from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
+from penstock.runtime.group_metrics import GroupMetrics
 from penstock.runtime.handles import take_handles
 from penstock.runtime.logs import log_line
+from penstock.runtime.query_metrics import query_metric_lines
 from penstock.runtime.query_reasons import query_reasons
 
 FAILED, WRONG_CONFIGURATION = 1, 2
@@ -105,6 +108,7 @@ async def serve(
     live = Live(plan, config, tail, spec.queue)
     states = QueryStates(plan, tail)
 
+    groups = GroupMetrics(spec.queue, list(plan.topics))
     loop = asyncio.get_running_loop()
     data = Path(spec.data)
 
@@ -128,15 +132,21 @@ async def serve(
             found.insert(0, f"{error}: start the queue at {spec.queue}, or look at its log")
         return found
 
+    def query_lines() -> Iterable[str]:
+        return query_metric_lines(plan, states.last, loop.time(), config.stalled_after_ms)
+
     metrics: list[Lines] = [
         lambda: collector.counters.lines(collector.room.taken, results.waits.count),
         live.metric_lines,
+        query_lines,
+        groups.lines,
+        partial(disk_metric_lines, data),
     ]
     doors = IngestDoors(collector, results, is_checked, topic_errors)
     routes = [
         *result_routes(plan, results),
         *live.routes,
-        *operator_routes(reasons, metrics),
+        *operator_routes(reasons, metrics, [groups.refresh]),
         *page_routes(plan, states),
     ]
     guard = Guard(_front(doors, Starlette(routes=routes)), Gate(config, host))
