@@ -41,7 +41,7 @@ def test_nothing_is_taken_before_the_queries_are_checked(tmp_path: Path) -> None
 
 
 def test_ready_is_printed_once_ingest_accepts_events(tmp_path: Path) -> None:
-    """Whoever waits for the line sends its first event then, and must not be refused."""
+    """Programs that wait for the line send their first event then, and must not be refused."""
     stage = EdgeStage(tmp_path, words=[CHECKED_FIRST])
     try:
         assert stage.post("/ingest/purchases", PURCHASE).status == 503

@@ -116,13 +116,13 @@ def test_analyze_that_reports_no_more_is_a_reason(stage: EdgeStage, reports: Rep
 
 
 def test_reports_of_other_apps_and_of_unknown_queries_are_not_shown(stage: EdgeStage, reports: Reports) -> None:
-    """Anybody may write to that topic: what an edge keeps and shows is bounded by its app."""
-    reports.change("nobody", state="parked")
+    """Every client may write to that topic: the app bounds what an edge keeps and shows."""
+    reports.change("unknown", state="parked")
     reports.change("judge", app="another", state="parked")
     reports.send()
     reports.change("judge", app="shop", state="running")
     wait_for_reasons(stage, reports)
-    assert 'query="nobody"' not in stage.get("/metrics").json
+    assert 'query="unknown"' not in stage.get("/metrics").json
 
 
 def test_the_numbers_of_queries_are_metrics(stage: EdgeStage, reports: Reports) -> None:

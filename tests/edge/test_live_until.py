@@ -76,7 +76,7 @@ def test_a_stream_ends_with_what_was_stored_before_the_request(stage: Stage, rea
     assert read("/live/decisions?until=now").places == []
     stage.send("decisions", 1)
     assert read("/live/decisions?until=now&after=decisions=0:30,1:20").places == [(0, 30)]
-    key = read("/live/decisions?from=beginning&until=now&key=nobody")
+    key = read("/live/decisions?from=beginning&until=now&key=none")
     assert (key.places, key.end["resume"]) == ([], "decisions=0:31,1:20")
 
 

@@ -32,6 +32,15 @@ def check(clicks):
     word = F.when(F.col("id") == "bad", F.raise_error(F.lit("a bad click"))).otherwise("good")
     return clicks.groupBy(word.alias("word")).count()
 """
+HANGS = """
+@plain.query(reads=clicks, writes="passed", mode="microbatch", every="1 second")
+def hangs(clicks):
+    def wait(id):
+        import time
+        time.sleep(3600 if id == "stuck" else 0)
+        return id
+    return clicks.select(F.udf(wait, "string")("id").alias("id"), "_event")
+"""
 
 
 @pytest.fixture
@@ -91,6 +100,22 @@ def test_ready_is_red_while_a_query_is_parked_or_analyze_hangs_and_metrics_say_t
         finally:
             os.kill(jvm, signal.SIGCONT)
         wait_for(lambda: "analyze has not reported" not in reasons(app)[0], "analyze reports again")
+
+
+def test_a_query_that_hangs_in_its_function_is_a_reason_and_one_without_input_is_not(tmp_path: Path) -> None:
+    """It neither fails nor ends: only its standstill shows it."""
+    (tmp_path / "plain.py").write_text(APP + HANGS)
+    limit = {"PENSTOCK_EDGE_STALLED_AFTER_MS": "3000"}
+    with AppProcess(str(tmp_path / "plain.py"), tmp_path, environ=limit) as app:
+        assert post(app, "good")
+        wait_for(lambda: len(list(read_topic(app.queue, "passed"))) == 1, "the event went through")
+        wait_for(lambda: reasons(app) == [], "it is ready")
+        assert post(app, "stuck")
+        wait_for(lambda: any("query hangs has not moved for" in reason for reason in reasons(app)), "it is noticed")
+        found = metrics(app)
+        name = '{query="hangs"}'
+        assert found[f"penstock_query_stalled_seconds{name}"] > found[f"penstock_query_stalled_limit_seconds{name}"]
+        assert found[f"penstock_query_lag{name}"] == 1
 
 
 def test_the_log_that_is_named_after_a_kill_9_of_analyze_says_what_it_did(app: AppProcess) -> None:

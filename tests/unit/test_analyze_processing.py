@@ -59,3 +59,12 @@ def test_a_start_again_is_no_movement_and_what_follows_is() -> None:
 def test_commits_and_results_count_whichever_is_further() -> None:
     numbers = Numbers(positions={"in": {"0": 5, "1": 9}})
     assert mark_of(numbers, {("in", 0): 8, ("in", 1): 2, ("in", 2): 1}) == 8 + 9 + 1
+
+
+def test_a_commit_is_a_movement_though_the_position_stays() -> None:
+    """A real-time query does not move over the mark of a transaction, and commits all the same."""
+    numbers, marks = Numbers(), []
+    for _ in range(2):
+        take_progress(numbers, {"numInputRows": 0, "sources": [{"endOffset": {"in": {"0": 5}}}]}, 1_000)
+        marks.append(mark_of(numbers, {}))
+    assert marks[1] > marks[0]

@@ -39,7 +39,7 @@ def test_an_event_that_is_refused_for_itself_says_nothing_about_its_topic(name: 
 
 
 def test_a_fault_is_forgotten_after_a_minute_without_another() -> None:
-    """Where nobody sends because /ready is red, no event could end it."""
+    """While /ready is red a load balancer sends nothing, and no event could end it."""
     writes = TopicWrites()
     writes.failed("in", -1, *TIMED_OUT, 0.0)
     assert writes.sentences(FAULT_KNOWN_S - 1)[0].startswith("topic in cannot be written: the queue did not take")

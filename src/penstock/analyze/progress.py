@@ -34,6 +34,7 @@ class Numbers:
     rows_in: int = 0
     rows_in_last: int = 0  # of the last batch
     rows_out: int = 0
+    commits: int = 0
     late: int | None = None  # rows that came after the watermark, and so are in no result
     batches: Looks = ()  # what the batches of the last minute took
 
@@ -72,6 +73,7 @@ def take_progress(numbers: Numbers, progress: Mapping[str, Any], committed_ms: i
     seconds = (_count(progress.get("batchDuration")) or 0) / 1000
     if rows_in and seconds:
         numbers.batches = add_look(numbers.batches, committed_ms, [seconds * 1000])
+    numbers.commits += 1
     numbers.rows_in += rows_in
     numbers.rows_in_last = rows_in
     numbers.rows_in_per_s = _rate(rows_in, seconds)
@@ -113,13 +115,16 @@ def lag_behind(
 
 
 def mark_of(numbers: Numbers, reached: Mapping[tuple[str, int], int]) -> int:
-    """How much a query has done, by its commits or by its results, whichever is further."""
+    """How much a query has done, by its commits or by its results, whichever is further.
+
+    Each commit counts, too: a real-time query does not move over the mark of a transaction behind the last record.
+    """
     done = dict(reached)
     for topic, parts in numbers.positions.items():
         for partition, position in parts.items():
             place = topic, int(partition)
             done[place] = max(position, done.get(place, 0))
-    return sum(done.values())
+    return sum(done.values()) + numbers.commits
 
 
 def is_caught_up(numbers: Numbers, ends: Mapping[tuple[str, int], int]) -> bool:

@@ -192,7 +192,7 @@ async def _run_server(
 
 
 async def _announce(sock: socket.socket, is_checked: Callable[[], bool] | None) -> None:
-    """Print `ready` once ingest accepts events: whoever waits for that line sends its first event then."""
+    """Print `ready` once ingest accepts events: programs that wait for that line send their first event then."""
     host, port = sock.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if is_checked is not None and not is_checked():

@@ -48,7 +48,7 @@ def operator_routes(reasons: Reasons, metrics: Iterable[Lines], refresh: Sequenc
 
 
 def status_of(reasons: Sequence[str]) -> str:
-    """All reasons in one sentence, for who reads no list."""
+    """All reasons in one sentence, for clients that read no list."""
     if len(reasons) <= 1:
         return reasons[0] if reasons else "ok"
     return f"{len(reasons)} reasons, the first: {reasons[0]}"

@@ -1,4 +1,4 @@
-"""The lag of consumer groups for GET /metrics: asked for off the loop, when somebody asks, and kept for a while."""
+"""The lag of consumer groups for GET /metrics: read off the loop at a scrape, and kept for some seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.client.group_lags import GroupLags, GroupOffsets
 from penstock.errors import PenstockError
 from penstock.runtime.metric_text import family
 
-KNOWN_S = 5.0  # Prometheus asks every 15 s; several who ask share an answer
+KNOWN_S = 5.0  # Prometheus asks every 15 s; several scrapes share an answer
 WITHIN_S = 3.0
 GROUPS_MAX = 100  # each is a request to the queue, and a line for each topic
 
@@ -26,7 +26,7 @@ class GroupMetrics:
         self._asking: asyncio.Task[None] | None = None
 
     async def refresh(self) -> None:
-        """Ask anew if what is known is old; waits for the answer, within bounds."""
+        """Ask the queue again if the last answer is old; waits for the new one, within bounds."""
         if self._loop.time() < self._known_until_s:
             return
         if self._asking is None or self._asking.done():
