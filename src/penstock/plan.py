@@ -85,10 +85,15 @@ class Door:
 
 @dataclass(frozen=True)
 class Path:
-    """The way of an event to one delivery, and what holds of all of it."""
+    """The way of events to one delivery, and what holds of all of it.
+
+    `links` are the topics on the way, sources first. `drawn` shows how queries connect them: `(a + b) -> c` is a query
+    that reads a and b and writes c. An arrow binds tighter than a plus.
+    """
 
     delivery: Delivery
     links: tuple[str, ...]
+    drawn: str
     guarantee: Guarantee
     weakest_link: str  # empty where all links are alike
 
@@ -212,7 +217,17 @@ def _path(delivery: Delivery, writer: Mapping[str, Query], topics: Mapping[str, 
     links.reverse()
     whole = weakest(*(topics[name].guarantee for name in links))
     weak = "" if all(topics[name].guarantee == whole for name in links) else _weak_link(links, whole, topics)
-    return Path(delivery, tuple(links), whole, weak)
+    return Path(delivery, tuple(links), _drawn(delivery.topic, writer, set()), whole, weak)
+
+
+def _drawn(topic: str, writer: Mapping[str, Query], seen: set[str]) -> str:
+    """How events reach a topic; what leads to a topic that several queries read is drawn once."""
+    if topic not in writer or topic in seen:
+        return topic
+    seen.add(topic)
+    inputs = [_drawn(name, writer, seen) for name in writer[topic].reads]
+    joined = " + ".join(inputs)
+    return f"({joined}) -> {topic}" if len(inputs) > 1 else f"{joined} -> {topic}"
 
 
 def _weak_link(links: list[str], whole: Guarantee, topics: Mapping[str, TopicPlan]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from penstock import App, Guarantee, sources
 from penstock.app_checks import app_faults, stream_names
 from penstock.client.topics import wanted_topics
+from penstock.dashboard.facts import page_facts
 from penstock.errors import ConfigError
 from penstock.guarantee import Queue
 from penstock.plan import Plan, plan_app, sql_with_views
@@ -168,6 +169,31 @@ def test_the_plan_is_told_with_every_reason() -> None:
         "decisions": {"queue", "analyze", "deliver"},
         "spend": {"queue", "analyze"},
     }
+
+
+def test_the_path_of_a_delivery_shows_the_inputs_of_a_join_side_by_side() -> None:
+    """Neither of them is read from the other. A topic that two queries read is drawn with its inputs once."""
+    app = App("ads")
+    for name in ("clicks", "impressions", "prices", "joined", "seen"):
+        app.topic(name, schema="id STRING")
+    app.query(reads=["clicks", "impressions"], writes="joined", name="join")(lambda clicks, impressions: clicks)
+    app.query(reads="joined", writes="seen", name="see")(lambda joined: joined)
+    app.query(reads=["joined", "seen", "prices"], writes="billed", name="bill")(lambda joined, seen, prices: joined)
+    for topic in ("clicks", "joined", "billed"):
+        app.deliver(topic)
+    plan = planned(app)
+    drawn = [
+        "clicks",
+        "(clicks + impressions) -> joined",
+        "((clicks + impressions) -> joined + joined -> seen + prices) -> billed",
+    ]
+    assert [path.drawn for path in plan.paths] == drawn
+    told = [line for line in plan_lines(plan) if line.startswith("deliver")]
+    for line, path in zip(told, drawn, strict=True):
+        assert f": {path}: at-least-once" in line
+    assert [delivery["path"] for delivery in plan_json(plan)["deliveries"]] == drawn
+    assert plan_json(plan)["deliveries"][1]["topics"] == ["impressions", "clicks", "joined"]
+    assert [delivery["path"] for delivery in page_facts(plan)["deliveries"]] == drawn
 
 
 @pytest.mark.parametrize(("every", "faults"), [("5 seconds", 0), ("4 seconds", 1)])

@@ -26,7 +26,7 @@ def page_facts(plan: Plan) -> dict[str, Any]:
             {
                 "at": path.delivery.at,
                 "topic": path.delivery.topic,
-                "path": list(path.links),
+                "path": path.drawn,
                 "promise": f"{path.guarantee.delivery}, loss {path.guarantee.loss}, history {path.guarantee.history}",
             }
             for path in plan.paths

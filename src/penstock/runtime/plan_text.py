@@ -45,9 +45,8 @@ def plan_lines(
 
 def path_words(path: Path) -> str:
     """The way to a delivery and what holds of all of it."""
-    way = " -> ".join(path.links)
     weak = f"; weakest link: {path.weakest_link}" if path.weakest_link else ""
-    return f"{way}: {in_words(path.guarantee)}{weak}"
+    return f"{path.drawn}: {in_words(path.guarantee)}{weak}"
 
 
 def in_words(guarantee: Guarantee) -> str:
@@ -80,7 +79,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             {
                 "at": path.delivery.at,
                 "topic": path.delivery.topic,
-                "path": list(path.links),
+                "path": path.drawn,
+                "topics": list(path.links),
                 "guarantee": _answers(path.guarantee),
                 "weakest_link": path.weakest_link,
             }

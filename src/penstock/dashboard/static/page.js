@@ -20,7 +20,7 @@ function listen() {
   source?.close();
   total = 0; dots = []; rows = []; columns = []; values = new Map(); dirty = true; openedMs = Date.now();
   const delivery = facts.deliveries[at("delivery").selectedIndex];
-  at("path").textContent = `${delivery.path.join(" → ")} · ${delivery.promise}`;
+  at("path").textContent = `${delivery.path.replaceAll("->", "→")} · ${delivery.promise}`;
   // With the latest that are there already; when the connection comes back, the browser says where it left off.
   source = new EventSource(withToken(`${delivery.at}?from=-${ROWS}`));
   source.onopen = () => link("live", "live");
