@@ -102,7 +102,8 @@ def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -
     fine(penstock("topics", "create", topic))
     write(broker_address, topic, [f"v{number}" for number in range(10)])
     consumed(penstock, topic, "--until-end")
-    for where, lag in (("earliest", 10), ("latest", 0), ("4", 6), ("-3", 3), ("2020-01-01", 10), ("2100-01-01", 0)):
+    words = (("earliest", 10), ("end", 0), ("beginning", 10), ("latest", 0), ("now", 0))
+    for where, lag in (*words, ("4", 6), ("-3", 3), ("2020-01-01", 10), ("2100-01-01", 0)):
         fine(penstock("groups", "reset", topic, "--to", where))
         assert lags(penstock, topic) == [lag], where
     fine(penstock("groups", "reset", topic, "--to", "earliest", "--dry-run"))
@@ -169,4 +170,6 @@ def test_what_cannot_be_said_of_a_group_is_refused(penstock: Penstock, topic: st
     for wrong in (["--from", "5"], ["--partition", "0"]):
         assert "--group" in refused(penstock("consume", topic, "--group", "g", *wrong), 2)
     assert f"there is no topic {topic}" in refused(penstock("consume", topic, "--group", "g"))
-    assert "neither 'earliest' nor 'latest'" in refused(penstock("groups", "reset", topic, "--to", "yesterday"), 2)
+    assert "none of beginning, earliest, end, latest, now" in refused(
+        penstock("groups", "reset", topic, "--to", "yesterday"), 2
+    )

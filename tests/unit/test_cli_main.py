@@ -82,6 +82,16 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"penstock, version {__version__}\n"
 
 
+@pytest.mark.parametrize("command", [["consume"], ["groups", "reset"], ["tap"]])
+def test_the_help_of_a_command_that_takes_a_start_names_all_words(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of Kafka, too."""
+    assert main([*command, "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "beginning (or earliest), end (or latest, now), an offset" in said
+
+
 def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     """Wrong use is exit status 2, and says where help is."""
     assert main(["produse"]) == 2
@@ -103,6 +113,8 @@ def test_a_mistyped_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> N
         ["produce", "t", "--key", "k", "--key-separator", ":"],
         ["produce", "t", "--acks", "2"],
         ["consume", "t", "--from", "yesterday"],
+        ["groups", "reset", "g", "--to", "yesterday"],
+        ["tap", "t", "--from", "yesterday"],
         ["consume", "t", "--show", "colour"],
         ["consume", "t", "--show", "key", "--json"],
         ["completion", "csh"],
@@ -235,6 +247,9 @@ def test_the_shell_gets_commands_and_options() -> None:
     [
         ("penstock config explain retention.", ["retention.bytes", "retention.ms"]),
         ("penstock consume t --from be", ["beginning"]),
+        ("penstock consume t --from ea", ["earliest"]),
+        ("penstock groups reset g --to l", ["latest"]),
+        ("penstock tap t --from e", ["earliest", "end"]),
         ("penstock produce t --broker x --ac", ["--acks"]),
     ],
 )

@@ -76,15 +76,15 @@ def test_an_absurd_time_is_no_failure(claimed: int | None) -> None:
 
 def test_a_beginning_is_a_word_an_offset_or_a_time() -> None:
     """A time without a zone is this machine's."""
-    assert parse_from("beginning") == "beginning"
-    assert parse_from("end") == "end"
+    assert parse_from("beginning") == parse_from("earliest") == "beginning"
+    assert parse_from("end") == parse_from("latest") == parse_from("now") == "end"
     assert (parse_from("42"), parse_from("-5")) == (42, -5)
     assert parse_from("2026-11-16T12:00:00Z") == datetime(2026, 11, 16, 12, tzinfo=UTC)
     local = parse_from("2026-11-16")
     assert isinstance(local, datetime)
     assert local.tzinfo is not None
-    for wrong in ("", "-", "now", "1.5", "2026-13-01"):
-        with pytest.raises(ValueError):
+    for wrong in ("", "-", "yesterday", "1.5", "2026-13-01"):
+        with pytest.raises(ValueError, match="none of beginning, earliest, end, latest, now"):
             parse_from(wrong)
 
 

@@ -71,6 +71,8 @@ def test_the_ways_to_begin() -> None:
     """Now by default, the beginning, offsets, a moment, or a token."""
     assert start() == start(**{"from": "now"}) == Start("now")
     assert start(**{"from": "beginning"}) == Start("beginning")
+    assert start(**{"from": "earliest"}) == Start("beginning")
+    assert start(**{"from": "end"}) == start(**{"from": "latest"}) == Start("now")
     assert start(**{"from": "0:12,3:4"}) == Start("now", {("decisions", 0): 12, ("decisions", 3): 4})
     assert start(**{"from": "-20"}) == Start(-20)
     assert start(**{"from": "1970-01-01T00:00:01Z"}) == Start(1000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from penstock.cli.output import json_option, print_json
 from penstock.cli.records_text import SHOWN, Shown, as_json, as_line, shown_of
 from penstock.cli.sharing import Sharer
 from penstock.cli.standing import no_room
-from penstock.cli.starting import BEGINNING, END, Range, parse_from, partitions_of, ranges
+from penstock.cli.starting import Range, partitions_of, ranges, start_option
+from penstock.client.start_words import BEGINNING, END
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -28,22 +30,14 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
 
 @click.command("consume")
 @click.argument("topic", type=TOPIC)
-@click.option(
-    "--from",
-    "begin",
-    default=BEGINNING,
-    show_default=True,
-    metavar="WHERE",
-    shell_complete=lambda _, __, begun: [word for word in (BEGINNING, END) if word.startswith(begun)],
-    help="beginning, end, an offset (-5: the last five), or a time (ISO 8601).",
-)
+@start_option("--from", default=BEGINNING)
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Read this partition only.")
 @click.option(
     "--group",
     type=GROUP,
     metavar="NAME",
     help="Share the records with the other members of this group, and go on where it was; then --from says where a "
-    "group without a position begins: beginning or end.",
+    "group without a position begins: beginning (or earliest), end (or latest, now).",
 )
 @click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")
 @click.option("--until-end", is_flag=True, help="Stop at what was the end when the command began.")
@@ -55,7 +49,7 @@ _WAIT_S = 0.2  # how long an interruption may wait for the client library
 @broker_option
 def command(
     topic: str,
-    begin: str,
+    begin: str | int | datetime,
     partition: int | None,
     group: str | None,
     records_max: int | None,
@@ -70,21 +64,17 @@ def command(
     Bytes that are not printable text are shown escaped. With --json each line is a whole record, and a key or value
     that is not UTF-8 stands there as {"base64": "..."}.
     """
-    try:
-        where = parse_from(begin)
-    except ValueError as wrong:
-        raise click.BadParameter(str(wrong), param_hint="--from") from None
     shown = _columns(show)
     if shown and as_json:
         raise click.UsageError("--json prints whole records: leave out --show")
-    if group is not None and (partition is not None or where not in (BEGINNING, END)):
-        raise click.UsageError("with --group there is no --partition, and --from is beginning or end")
+    if group is not None and (partition is not None or begin not in (BEGINNING, END)):
+        raise click.UsageError("with --group there is no --partition, and --from is a word such as beginning or end")
     settings = reach(broker) | {
         # The library wants a group; without one of its own, partitions are assigned and nothing is committed.
         "group.id": "penstock-consume" if group is None else group,
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        "auto.offset.reset": "error" if group is None else ("earliest" if where == BEGINNING else "latest"),
+        "auto.offset.reset": "error" if group is None else ("earliest" if begin == BEGINNING else "latest"),
         "error_cb": _tell_outage,
     }
     from confluent_kafka import Consumer
@@ -101,7 +91,7 @@ def command(
             for message in sharer.records(until_end, stop, records_max, on_damage):
                 _print(shown_of(message), shown, as_json)
             return 1 if skipped else 0
-        parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), where)
+        parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), begin)
         for record in _records(consumer, topic, parts, until_end, stop, records_max, on_damage):
             _print(record, shown, as_json)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import click
@@ -20,10 +21,9 @@ from penstock.cli.standing import (
     short_ids,
     standings,
 )
-from penstock.cli.starting import Range, parse_from, partitions_of, ranges
+from penstock.cli.starting import Range, partitions_of, ranges, start_option
 from penstock.errors import PenstockError
 
-_WORDS = ("earliest", "latest")
 _WHOLE = "--to earliest or --to latest"
 _COLUMNS = ("topic", "partition", "committed", "start", "end", "lag", "member")
 names_argument = click.argument("names", type=GROUP, nargs=-1, required=True, metavar="GROUP...")
@@ -105,22 +105,22 @@ def _described(client: Any, name: str) -> dict[str, Any]:
 
 @command.command("reset")
 @click.argument("group", type=GROUP)
-@click.option(
-    "--to", "where", required=True, metavar="WHERE",
-    help="earliest, latest, an offset (-5: the last five), or a time (ISO 8601).",
-)  # fmt: skip
+@start_option("--to")
 @click.option(
     "--topic", type=TOPIC, metavar="NAME", help="In this topic only; default: all that the group has positions in."
 )
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic only.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @broker_option
-def reset(group: str, where: str, topic: str | None, partition: int | None, dry_run: bool, broker: str) -> None:
+def reset(
+    group: str,
+    begin: str | int | datetime,
+    topic: str | None,
+    partition: int | None,
+    dry_run: bool,
+    broker: str,
+) -> None:
     """Move the positions of GROUP, which must have no members; what it reads next begins there."""
-    try:
-        begin = parse_from(where, _WORDS)
-    except ValueError as wrong:
-        raise click.BadParameter(str(wrong), param_hint="--to") from None
     if partition is not None and topic is None:
         raise click.UsageError("--partition needs --topic")
     client = admin(broker)
@@ -133,11 +133,11 @@ def reset(group: str, where: str, topic: str | None, partition: int | None, dry_
     if not dry_run:
         _move(client, group, after)
     rows = [
-        (name, part.partition, before.get((name, part.partition), "-"), part.start)
+        (name, part.partition, before.get((name, part.partition)), part.start)
         for name, parts in after.items()
         for part in parts
     ]
-    print_table(("TOPIC", "PARTITION", "FROM", "TO"), rows)
+    print_rows(("topic", "partition", "from", "to"), rows, False, f"{group} has no partitions to move in")
     if not is_there:
         would = "would begin" if dry_run else "begins"
         click.echo(f"there was no group {group}: it {would} with these positions", err=True)

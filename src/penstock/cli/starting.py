@@ -1,18 +1,22 @@
-"""Where `penstock consume` begins, and where the end was when it began."""
+"""Where a command begins to read, and where the end was when it began."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, no_topic, reason
 from penstock.client.offsets import offset_range, offsets_at_time
+from penstock.client.start_words import BEGINNING, END, START_WORDS, start_word
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
-BEGINNING, END = "beginning", "end"
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Range(NamedTuple):
@@ -23,20 +27,42 @@ class Range(NamedTuple):
     end: int
 
 
-def parse_from(text: str, words: tuple[str, str] = (BEGINNING, END)) -> str | int | datetime:
-    """The beginning or end by these words, an offset (negative: from the end), or a moment; ValueError says more."""
-    if text in words:
-        return BEGINNING if text == words[0] else END
+def parse_from(text: str) -> str | int | datetime:
+    """BEGINNING or END by their words, an offset (negative: from the end), or a moment; ValueError says more."""
+    if word := start_word(text):
+        return word
     if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is neither {words[0]!r} nor {words[1]!r}, an offset like 42 or -5, or a time like "
+            f"{text!r} is none of {', '.join(START_WORDS)}, no offset like 42 or -5, and no time like "
             "2026-11-16T12:00:00Z"
         ) from None
     return moment if moment.tzinfo else moment.astimezone()
+
+
+def start_option(flag: str, *, default: str | None = None) -> Callable[[Command], Command]:
+    """An option that says where to begin: the parameter `begin` of a command."""
+    return click.option(
+        flag,
+        "begin",
+        type=_parsed,
+        required=default is None,
+        default=default,
+        show_default=True,
+        metavar="WHERE",
+        shell_complete=lambda _, __, begun: [word for word in START_WORDS if word.startswith(begun)],
+        help="beginning (or earliest), end (or latest, now), an offset (-5: the last five), or a time (ISO 8601).",
+    )
+
+
+def _parsed(given: str) -> str | int | datetime:
+    try:
+        return parse_from(given)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from None
 
 
 def ranges(

@@ -18,8 +18,9 @@ from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, no_topic, reach
 from penstock.cli.names import TOPIC
 from penstock.cli.output import count, json_option, print_json
 from penstock.cli.records_text import Shown, as_json, shown_of
-from penstock.cli.starting import END, parse_from, ranges
+from penstock.cli.starting import ranges, start_option
 from penstock.cli.tap_text import Lines
+from penstock.client.start_words import END
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -33,22 +34,19 @@ _OWN = "penstock."
 
 @click.command("tap")
 @click.argument("topics", type=TOPIC, metavar="TOPIC|PATTERN")
-@click.option("--from", "begin", default=END, show_default=True, metavar="WHERE",
-              help="end, beginning, an offset (-5: the last five), or a time (ISO 8601).")  # fmt: skip
+@start_option("--from", default=END)
 @click.option("--max", "records_max", type=click.IntRange(min=1), metavar="N", help="Stop after so many records.")
 @click.option("--full", is_flag=True, help="Print whole values, however long; else a line is as wide as the terminal.")
 @json_option
 @broker_option
-def command(topics: str, begin: str, records_max: int | None, full: bool, as_json: bool, broker: str) -> None:
+def command(
+    topics: str, begin: str | int | datetime, records_max: int | None, full: bool, as_json: bool, broker: str
+) -> None:
     """Watch TOPIC, or all topics of a PATTERN such as 'orders*', as records come, until Ctrl-C.
 
     A line has time, topic and partition, key, and value. Topics made later are watched too if they match. Penstock's
     own topics are watched if they are named: 'penstock.*'.
     """
-    try:
-        where = parse_from(begin)
-    except ValueError as wrong:
-        raise click.BadParameter(str(wrong), param_hint="--from") from None
     settings = reach(broker) | {
         "group.id": "penstock-tap",  # the library wants one; partitions are assigned, nothing is committed
         "enable.auto.commit": False,
@@ -62,7 +60,7 @@ def command(topics: str, begin: str, records_max: int | None, full: bool, as_jso
     stop = _stop_on_signals()
     show = _printer(full, as_json)
     try:
-        watch = Watch(consumer, topics, where)
+        watch = Watch(consumer, topics, begin)
         for shown, record in enumerate(watch.records(stop), 1):
             show(record)
             if shown == records_max:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from penstock.client.start_words import BEGINNING, END, START_WORDS, start_word
 from penstock.deliver.token import Positions, decode_offsets, decode_token
 
 
@@ -42,10 +43,10 @@ def parse_start(
             raise ValueError("this delivery is at-most-once and cannot be resumed: leave out after= and Last-Event-ID")
         # A partition that the token does not know is younger than the token.
         return Start("beginning", decode_token(token, topics))
-    if begin is None or begin == "now":
+    if begin is None:
         return Start("now")
-    if begin == "beginning":
-        return Start("beginning")
+    if word := start_word(begin):
+        return Start("beginning" if word == BEGINNING else "now")
     if re.fullmatch(r"[0-9]+:[0-9:,]*", begin):
         if len(topics) > 1:
             raise ValueError("from=PARTITION:OFFSET is for one topic: use after= with a resume token")
@@ -55,7 +56,7 @@ def parse_start(
     moment_ms = _time_ms(begin)
     if moment_ms is None:
         raise ValueError(
-            "from is now, beginning, -N for the last ones, offsets like 0:124,1:456 or a time like "
+            f"from is one of {', '.join(START_WORDS)}, -N for the last ones, offsets like 0:124,1:456 or a time like "
             f"2026-11-16T12:00:00Z, not {begin[:100]!r}"
         )
     return Start(moment_ms)
@@ -66,7 +67,7 @@ def parse_until(query: Mapping[str, str], topics: Sequence[str]) -> Until | None
     end = query.get("until")
     if end is None:
         return None
-    if end in ("now", "end"):
+    if start_word(end) == END:
         return Until("now")
     if re.fullmatch(r"[0-9]+:[0-9:,]*", end):
         if len(topics) > 1:
@@ -77,7 +78,7 @@ def parse_until(query: Mapping[str, str], topics: Sequence[str]) -> Until | None
     moment_ms = _time_ms(end)
     if moment_ms is None:
         raise ValueError(
-            "until is now, end, offsets like 0:124,1:456, a resume token or a time like 2026-11-16T12:00:00Z, "
+            "until is now, end, latest, offsets like 0:124,1:456, a resume token or a time like 2026-11-16T12:00:00Z, "
             f"not {end[:100]!r}"
         )
     return Until(moment_ms)
