@@ -113,6 +113,17 @@ def test_a_group_is_reset(penstock: Penstock, broker_address: str, topic: str) -
     assert consumed(penstock, topic, "--until-end") == ["v8", "v9"]
 
 
+def test_a_reset_is_told_in_json(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """A partition without a position has null, as in the other commands."""
+    fine(penstock("topics", "create", topic))
+    write(broker_address, topic, ["one", "two"])
+    to_end = json.loads(fine(penstock("groups", "reset", topic, "--topic", topic, "--to", "end", "--json")))
+    assert to_end == [{"topic": topic, "partition": 0, "from": None, "to": 2}]
+    back = json.loads(fine(penstock("groups", "reset", topic, "--to", "beginning", "--json", "--dry-run")))
+    assert back == [{"topic": topic, "partition": 0, "from": 2, "to": 0}]
+    assert lags(penstock, topic) == [0]
+
+
 def test_a_reset_tells_apart_who_is_not_there(penstock: Penstock, broker_address: str, topic: str) -> None:
     """A group whose members have committed nothing is there; a reset that begins a new group says so."""
     fine(penstock("topics", "create", topic))

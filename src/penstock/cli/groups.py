@@ -112,6 +112,7 @@ def _described(client: Any, name: str) -> dict[str, Any]:
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="In this partition of --topic only.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @broker_option
+@json_option
 def reset(
     group: str,
     begin: str | int | datetime,
@@ -119,6 +120,7 @@ def reset(
     partition: int | None,
     dry_run: bool,
     broker: str,
+    as_json: bool,
 ) -> None:
     """Move the positions of GROUP, which must have no members; what it reads next begins there."""
     if partition is not None and topic is None:
@@ -137,7 +139,7 @@ def reset(
         for name, parts in after.items()
         for part in parts
     ]
-    print_rows(("topic", "partition", "from", "to"), rows, False, f"{group} has no partitions to move in")
+    print_rows(("topic", "partition", "from", "to"), rows, as_json, f"{group} has no partitions to move in")
     if not is_there:
         would = "would begin" if dry_run else "begins"
         click.echo(f"there was no group {group}: it {would} with these positions", err=True)
