@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from asking.commands import fine, refused, run_penstock
 from asking.members import ConfluentMember, poll_until, write
+from confluent_kafka import Producer
 
 Penstock = Callable[..., Any]
 
@@ -152,6 +153,35 @@ def test_lag_is_never_a_phantom(penstock: Penstock, broker_address: str, topic: 
     delete_records(broker_address, topic, 7)
     assert lags(penstock, topic) == [3]
     delete_records(broker_address, topic, 10)
+    assert lags(penstock, topic) == [0]
+
+
+def test_lag_is_0_where_only_markers_are_left(penstock: Penstock, broker_address: str, topic: str) -> None:
+    """Of committed and of aborted transactions. One record more is seen, and so is an open transaction."""
+    fine(penstock("topics", "create", topic))
+    producer = Producer({"bootstrap.servers": broker_address, "transactional.id": topic})
+    producer.init_transactions(60.0)
+
+    def transact(*values: str) -> None:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value)
+        producer.flush()
+
+    transact("one", "two")
+    producer.commit_transaction(60.0)
+    assert consumed(penstock, topic, "--until-end") == ["one", "two"]
+    (part,) = described(penstock, topic)["partitions"]
+    assert (part["committed"], part["end"], part["lag"]) == (2, 3, 0)
+    transact("never")
+    producer.abort_transaction(60.0)
+    told = described(penstock, topic)
+    assert (told["lag"], told["partitions"][0]["end"]) == (0, 5)
+    transact("three")
+    assert lags(penstock, topic) == [4], "an open transaction may be committed"
+    producer.commit_transaction(60.0)
+    assert lags(penstock, topic) == [5]
+    assert consumed(penstock, topic, "--until-end") == ["three"]
     assert lags(penstock, topic) == [0]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from penstock.cli.output import count, print_table
 from penstock.cli.produce import Failures, given_records
 from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
-from penstock.cli.standing import Standing, group_fault, short_ids
+from penstock.cli.standing import TAIL_MAX, Standing, group_fault, short_ids
 from penstock.cli.starting import parse_from
 from penstock.cli.transactions import ended_text
 from penstock.client.transactions import Ending
@@ -152,6 +152,10 @@ def test_what_a_group_has_in_front_of_it() -> None:
     """From where it can read on; where it has no position, everything that is there, told apart."""
     found = [Standing("t", 0, committed, 40, 51, "") for committed in (45, 10, None)]
     assert [(part.lag, part.never_read) for part in found] == [(6, 0), (11, 0), (None, 11)]
+    assert [part.tail for part in found] == [(45, 51), (40, 51), None]
+    assert [part._replace(is_fully_read=True).lag for part in found] == [0, 0, None]
+    assert Standing("t", 0, 51, 40, 51, "").tail is None
+    assert Standing("t", 0, 0, 0, TAIL_MAX + 1, "").tail is None, "nobody reads that much for a number"
 
 
 def test_a_refusal_about_a_group_is_in_our_words() -> None:

@@ -58,13 +58,14 @@ def _word(value: Any) -> str:
 def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
     """Show members, positions, and how many records each partition has in front of the group.
 
-    Where the group has no position there is no lag, as in Kafka's tool; what is there is counted apart.
+    Where the group has no position there is no lag, as in Kafka's tool; what is there is counted apart. Where only
+    markers of transactions are left, or records of aborted ones, the lag is 0, unlike in Kafka's tool.
     """
     client = admin(broker)
     found, missing = [], []
     for name in names:
         try:
-            found.append(_described(client, name))
+            found.append(_described(client, broker, name))
         except NoGroupError as fault:
             missing.append(fault)
     if found:
@@ -86,9 +87,9 @@ def _show(group: dict[str, Any]) -> None:
         print_table([column.upper() for column in _COLUMNS], rows)
 
 
-def _described(client: Any, name: str) -> dict[str, Any]:
+def _described(client: Any, broker: str, name: str) -> dict[str, Any]:
     found = describe_group(client, name)
-    parts = standings(client, name, found.members)
+    parts = standings(client, broker, name, found.members)
     return {
         "group": name,
         "state": _word(found.state),
@@ -99,7 +100,7 @@ def _described(client: Any, name: str) -> dict[str, Any]:
         ],
         "lag": sum(part.lag or 0 for part in parts),
         "never_read": sum(part.never_read for part in parts),
-        "partitions": [{**part._asdict(), "lag": part.lag} for part in parts],
+        "partitions": [{column: getattr(part, column) for column in _COLUMNS} for part in parts],
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, NoTopicError, Patience, RefusedError, admin_module, answer, reason
 from penstock.client.offsets import is_unknown, unanswered
+from penstock.client.tails import fully_read
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 FULL = "GROUP_MAX_SIZE_REACHED"
 _HAS_MEMBERS = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
+TAIL_MAX = 10_000  # offsets: who is further behind has records to read
+_TAILS_S = 5.0  # a partition whose tail is not read by then shows its offsets as lag
 _SHORT, _UUID_TAIL = 8, 28  # letters of an id that are shown at least; what may be left out of a UUID
 
 
@@ -31,11 +34,21 @@ class Standing(NamedTuple):
     start: int
     end: int
     member: str
+    is_fully_read: bool = False  # no committed record is left, although the end may lie behind markers
 
     @property
     def lag(self) -> int | None:
-        """Records that are there and not yet read; what retention took is not waited for."""
-        return None if self.committed is None else max(0, self.end - max(self.committed, self.start))
+        """Offsets from the position to the end without what retention took; 0 where none of them is a record."""
+        if self.committed is None:
+            return None
+        return 0 if self.is_fully_read else max(0, self.end - max(self.committed, self.start))
+
+    @property
+    def tail(self) -> tuple[int, int] | None:
+        """The offsets between which a reader may find nothing but markers; None where the lag says enough."""
+        if self.committed is None or not 0 < (self.lag or 0) <= TAIL_MAX:
+            return None
+        return max(self.committed, self.start), self.end
 
     @property
     def never_read(self) -> int:
@@ -117,7 +130,7 @@ def positions(client: AdminClient, name: str) -> dict[tuple[str, int], int]:
     return {(place.topic, place.partition): place.offset for place in found.topic_partitions if place.offset >= 0}
 
 
-def standings(client: AdminClient, name: str, members: list[Any]) -> list[Standing]:
+def standings(client: AdminClient, broker: str, name: str, members: list[Any]) -> list[Standing]:
     """Every partition of a topic that the group has a position in, or that one of its members reads."""
     owners = {
         (place.topic, place.partition): member.member_id
@@ -129,11 +142,14 @@ def standings(client: AdminClient, name: str, members: list[Any]) -> list[Standi
     beside = {(topic, partition) for topic in topics for partition in _partitions(client, topic)}
     places = sorted(committed.keys() | owners.keys() | beside)
     bounds = _bounds(client, places)
-    return [
+    found = [
         Standing(*place, committed.get(place), *bounds[place], owners.get(place, ""))
         for place in places
         if place in bounds
     ]
+    tails = {(part.topic, part.partition): tail for part in found if (tail := part.tail)}
+    read = fully_read(broker, tails, _TAILS_S)
+    return [part._replace(is_fully_read=(part.topic, part.partition) in read) for part in found]
 
 
 def _partitions(client: AdminClient, topic: str) -> list[int]:
