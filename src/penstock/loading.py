@@ -10,7 +10,9 @@ from types import ModuleType
 
 from penstock.app import App
 from penstock.errors import ConfigError
+from penstock.plan import Plan
 
+_NO_SPARK = "which is not installed: run pip install 'penstock[spark]'"
 _MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
 _under_way: list[str] = []
 
@@ -38,6 +40,19 @@ def load_app(spec: str) -> App:
     raise ConfigError(f"{place} declares {len(apps)} Apps: name one of {names}")
 
 
+def need_spark(plan: Plan) -> None:
+    """ConfigError if the plan has queries and this Python has no PySpark, which is an extra of the package."""
+    if plan.queries and not _is_spark_there():
+        raise ConfigError(f"the queries run on Spark, {_NO_SPARK}")
+
+
+def _is_spark_there() -> bool:
+    try:
+        return importlib.util.find_spec("pyspark") is not None
+    except ImportError:
+        return False
+
+
 def _module(place: str) -> ModuleType:
     path = Path(place)
     _under_way.append(place)
@@ -57,12 +72,18 @@ def _module(place: str) -> ModuleType:
         return module
     except ConfigError:
         raise
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] == "pyspark" and not _is_spark_there():
+            raise ConfigError(f"{place} imports pyspark, {_NO_SPARK}") from missing
+        raise _import_error(place, missing) from missing
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
-        raise ConfigError(
-            f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}"
-        ) from error
+        raise _import_error(place, error) from error
     finally:
         _under_way.pop()
+
+
+def _import_error(place: str, error: Exception) -> ConfigError:
+    return ConfigError(f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}")
 
 
 def _where(error: Exception, place: str) -> str:

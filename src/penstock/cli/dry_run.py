@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from penstock.runtime.options import RunOptions
     from penstock.runtime.plan_text import Copies
 
-_NO_SPARK = "Spark is missing: run pip install 'penstock[spark]'"
-
 
 def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     """Print the plan, the differences to the queue, and the mode of each query; ConfigError with every fault."""
@@ -66,10 +64,11 @@ def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Ch
     """The mode of each query as Spark sees it, or why Spark was not asked; ConfigError if one cannot run."""
     if not plan.queries:
         return {}, None
-    try:
-        from penstock.analyze.checking import NoSparkError, check_queries
-    except ImportError:
-        return {}, _NO_SPARK
+    from penstock.loading import need_spark
+
+    need_spark(plan)
+    from penstock.analyze.checking import NoSparkError, check_queries
+
     if sys.stderr.isatty():
         click.echo("asking Spark about the queries: some seconds", err=True)
     # PySpark logs a trace for each fault, which we tell in a line, and others when its JVM is gone.

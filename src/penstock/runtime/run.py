@@ -17,7 +17,7 @@ from penstock.app import App
 from penstock.client.topics import copies_of, look_at_queue
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
-from penstock.loading import is_loading, load_app
+from penstock.loading import is_loading, load_app, need_spark
 from penstock.plan import plan_app
 from penstock.run_spec import RunSpec, write_spec
 from penstock.runtime.addresses import parse_address
@@ -78,6 +78,7 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     app = load_app(spec)
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
+    need_spark(plan)
     data = Path(options.data).absolute()
     refuse_addresses(options)
     lock = _lock(data)
