@@ -15,11 +15,13 @@ from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.newest import Newest, NewestResults
 from penstock.analyze.queue import Queue
-from penstock.client.offsets import producer_settings
+from penstock.client.offsets import Place, producer_settings
+from penstock.client.tails import TailReader
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
 
 _EVERY_S = 1.0
+_TAILS_S = 0.5
 _MESSAGES_MAX = 1_000  # while the queue is away the newest word is worth more than all that were not heard
 
 
@@ -35,7 +37,11 @@ class Reporter:
         self._changed = threading.Event()
         self._stopping = False
         self.queue_answers = True
-        self.ends: dict[tuple[str, int], int] = {}
+        self.ends: dict[Place, int] = {}  # behind the last record where a partition is quiet, else as the queue tells
+        self._queue_ends: dict[Place, int] = {}
+        self._record_ends: dict[Place, tuple[int, int]] = {}  # an end of the queue, and that of the records below it
+        self._tails = TailReader(queue.address)
+        self._read_topics = {topic for query in plan.queries.values() for topic in query.reads}
         self._producer = Producer(
             producer_settings(queue.address)
             | {
@@ -77,6 +83,7 @@ class Reporter:
         self._go_on(False)
         self._producer.flush(_EVERY_S)
         self._newest.close()
+        self._tails.close()
 
     def _go_on(self, looks: bool) -> None:
         try:
@@ -90,9 +97,28 @@ class Reporter:
     def _look(self) -> None:
         self.queue_answers = self._queue.answers()
         if self.queue_answers:
-            self.ends = self.ends | self._queue.ends(self._topics)  # as a whole: another thread reads them
+            before, now = self._queue_ends, self._queue.ends(self._topics)
+            self._queue_ends = before | now
             with suppress(KafkaException):
-                self._newest.sample(self.ends)
+                self._find_record_ends({place: end for place, end in now.items() if before.get(place) == end})
+            # As a whole: another thread reads them.
+            self.ends = {place: self._record_end(place, end) for place, end in self._queue_ends.items()}
+            with suppress(KafkaException):
+                self._newest.sample(self._queue_ends)
+
+    def _find_record_ends(self, quiet: Mapping[Place, int]) -> None:
+        """Look once at each partition in which nothing was written for a look: markers may stand at its end."""
+        new = {
+            place: end
+            for place, end in quiet.items()
+            if end and place[0] in self._read_topics and self._record_ends.get(place, (0, 0))[0] != end
+        }
+        for place, record_end in self._tails.record_ends(new, _TAILS_S).items():
+            self._record_ends[place] = new[place], record_end
+
+    def _record_end(self, place: Place, end: int) -> int:
+        looked_at, record_end = self._record_ends.get(place, (0, 0))
+        return record_end if looked_at == end else end
 
     def _report(self) -> None:
         for record in self._records():

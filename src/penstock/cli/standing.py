@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, NoTopicError, Patience, RefusedError, admin_module, answer, reason
-from penstock.client.offsets import is_unknown, unanswered
-from penstock.client.tails import fully_read
+from penstock.client.offsets import Place, is_unknown, unanswered
+from penstock.client.tails import TailReader
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -148,8 +148,16 @@ def standings(client: AdminClient, broker: str, name: str, members: list[Any]) -
         if place in bounds
     ]
     tails = {(part.topic, part.partition): tail for part in found if (tail := part.tail)}
-    read = fully_read(broker, tails, _TAILS_S)
+    read = _fully_read(broker, tails) if tails else set()
     return [part._replace(is_fully_read=(part.topic, part.partition) in read) for part in found]
+
+
+def _fully_read(broker: str, tails: dict[Place, tuple[int, int]]) -> set[Place]:
+    reader = TailReader(broker)
+    try:
+        return reader.fully_read(tails, _TAILS_S)
+    finally:
+        reader.close()
 
 
 def _partitions(client: AdminClient, topic: str) -> list[int]:
