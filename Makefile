@@ -22,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml tools/setup
 compile: setup  ## the broker's hot modules as machine code: needs a C compiler; once for each state of their sources
 	@$(BIN)/penstock compile
 
-run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page (ARGS="--port 8090 --listen 127.0.0.1:9192")
-	@$(PY) -m examples.fraud $(ARGS)
+run: setup  ## the fraud desk: purchases in by HTTP, decided by Spark, pushed to a page (ARGS="--port 8090 --listen 127.0.0.1:9192 --rate 50")
+	@$(BIN)/penstock demo $(ARGS)
 
 tour: setup  ## a minute with the queue alone: produce, consume, kill -9, recover
 	@$(PY) tools/tour.py

@@ -1,1 +1,1 @@
-"""Card fraud: each purchase is decided while the customer waits."""
+"""The fraud desk. The app is penstock.demo, which `penstock demo` runs; here are its judge and its storm."""

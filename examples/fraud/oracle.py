@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from examples.fraud.app import ABROAD_MAX, AMOUNT_MAX, HOUR_MAX
+from penstock.demo.app import ABROAD_MAX, AMOUNT_MAX, HOUR_MAX
 
 
 class Decision(NamedTuple):

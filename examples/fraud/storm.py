@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from examples.fraud.oracle import decisions
-from examples.fraud.purchases import purchases
+from penstock.demo.purchases import purchases
 from penstock.drills.app_process import SUPERVISOR, AppProcess, OrphansError
 from penstock.drills.topic_reading import read_topic
 from penstock.errors import PenstockError
 
-APP = str(Path(__file__).with_name("app.py"))
+APP = "penstock.demo.app"
 PAUSE_S = (3.0, 10.0)
 TARGETS = {"broker": 3, "edge": 3, "jvm": 2, "analyze": 2, SUPERVISOR: 2}
 SETTLE_S = 240.0

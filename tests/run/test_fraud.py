@@ -18,9 +18,9 @@ import pytest
 from confluent_kafka import Producer
 
 from examples.fraud.oracle import decisions
-from examples.fraud.purchases import purchases
 from examples.fraud.storm import APP, run_storm
 from penstock import event
+from penstock.demo.purchases import purchases
 from penstock.drills.app_process import AppProcess
 from penstock.drills.topic_reading import read_topic
 

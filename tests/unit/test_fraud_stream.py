@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from examples.fraud.oracle import decisions
-from examples.fraud.purchases import purchases
+from penstock.demo.purchases import purchases
 
 BEGIN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -17,6 +17,7 @@ FAILED, WRONG_USE = 1, 2
 # Told here, so that --help imports no command: each may import a client or a whole tier.
 COMMANDS = {
     "run": "Run an app: its queue, its doors and its queries.",
+    "demo": "Run an app to look at: a fraud desk with its page.",
     "broker": "Run the queue on this machine, in the foreground.",
     "topics": "List, create, describe, alter and delete topics.",
     "produce": "Write records to a topic, one a line.",
