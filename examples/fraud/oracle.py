@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from penstock.demo.app import ABROAD_MAX, AMOUNT_MAX, HOUR_MAX
+from penstock.demo.app import ABROAD_MAX, AMOUNT_MAX, HOME, HOUR_MAX
 
 
 class Decision(NamedTuple):
@@ -35,6 +35,6 @@ def decisions(purchases: Iterable[dict[str, Any]]) -> dict[str, Decision]:
 def _reason(purchase: dict[str, Any], spent: float) -> str | None:
     if purchase["amount"] > AMOUNT_MAX:
         return "amount"
-    if purchase["country"] != purchase["home"] and purchase["amount"] > ABROAD_MAX:
+    if purchase["country"] != (purchase.get("home") or HOME) and purchase["amount"] > ABROAD_MAX:
         return "abroad"
-    return "spend in the hour" if spent > HOUR_MAX else None
+    return f"{spent:.2f} spent in the hour" if spent > HOUR_MAX else None

@@ -1,34 +1,68 @@
-"""`penstock demo`, from this checkout and from an installed wheel."""
+"""`penstock demo`, and the README's purchase at its desk as at the README's own app."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import time
 import venv
-from datetime import UTC, datetime
+from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 from sysconfig import get_path
+from typing import Any
 
 import pytest
 
+from penstock.drills.app_process import AppProcess
 from penstock.drills.topic_reading import read_topic
 from tests.run.desk import Desk
 
 DEADLINE_S = 120.0
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+(APP,) = re.findall(r"```python\n# shop.py\n(.*?)```", README, re.DOTALL)
+(CURL,) = re.findall(r"^\$ (curl .*\\\n.*)$", README, re.MULTILINE)
+ANSWER = {
+    "id": "p-1",
+    "card": "4711",
+    "amount": 950.0,
+    "country": "US",
+    "decision": "declined",
+    "reason": "abroad",
+}
 
 
-def test_a_demo_without_purchases_only_runs(tmp_path: Path) -> None:
-    """--rate 0: the one that is sent by hand is the only one."""
+def answer_of(port: int) -> Any:
+    """What the README's curl prints; on a slow machine the decision comes with one of the next."""
+    command = CURL.replace(":8080/", f":{port}/")
+    assert command != CURL
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+        answer = json.loads(done.stdout)
+        if "result" in answer:
+            return answer["result"]
+        assert time.monotonic() < deadline, answer
+
+
+def test_the_purchase_of_the_readme_is_declined_by_its_app(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
+    need_tool("curl")
+    (tmp_path / "shop.py").write_text(APP)
+    with AppProcess(str(tmp_path / "shop.py"), tmp_path) as shop:
+        assert answer_of(shop.port) == ANSWER
+
+
+def test_the_purchase_of_the_readme_has_the_same_answer_at_the_demo(
+    tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    """With --rate 0 it is the only one that comes."""
+    need_tool("curl")
     with Desk([sys.executable, "-m", "penstock"], tmp_path, "--rate", "0") as desk:
-        connection = HTTPConnection("127.0.0.1", desk.port, timeout=DEADLINE_S)
-        purchase = {"id": "p-1", "card": "4711", "amount": 9, "at": datetime.now(UTC).isoformat()}
-        connection.request("POST", "/ingest/purchases", json.dumps(purchase), {"Content-Type": "application/json"})
-        assert connection.getresponse().status == 202
-        connection.close()
-        assert [record.key for record in read_topic(desk.queue, "purchases")] == [b"4711"]
+        assert answer_of(desk.port) == ANSWER
+        assert {record.key for record in read_topic(desk.queue, "purchases")} == {b"4711"}
         assert desk.stop() == 0
         assert "Traceback" not in desk.said
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 AMOUNT_MAX = 5_000.0  # no single purchase beyond this
 ABROAD_MAX = 900.0  # nor beyond this in a country that is not the card's
 HOUR_MAX = 3_000.0  # nor more than this of one card in one hour
+HOME = "NL"  # the country of a card whose purchase names none
 LATE_MAX = "1 hour"  # a purchase that comes later than this after it happened is not decided
 
 fraud = App("fraud")
@@ -38,7 +39,7 @@ fraud.ingest(sources.Http("/purchases"), into=purchases)
 
 decisions = fraud.topic(
     "decisions",
-    schema="id STRING, card STRING, amount DOUBLE, country STRING, spent DOUBLE, decision STRING, reason STRING",
+    schema="id STRING, card STRING, amount DOUBLE, country STRING, decision STRING, reason STRING",
     key="card",
     identity="id",
     partitions=2,
@@ -59,10 +60,11 @@ def decide(purchases: DataFrame) -> DataFrame:
     seen = in_time.groupBy("card", F.window("at", "1 hour")).agg(
         F.max_by(F.struct("id", "_event"), "_event.offset").alias("this"), F.collect_list(copy).alias("seen")
     )
+    home = F.coalesce("first.home", F.lit(HOME))
     reason = (
         F.when(F.col("first.amount") > AMOUNT_MAX, "amount")
-        .when((F.col("first.country") != F.col("first.home")) & (F.col("first.amount") > ABROAD_MAX), "abroad")
-        .when(F.col("spent") > HOUR_MAX, "spend in the hour")
+        .when((F.col("first.country") != home) & (F.col("first.amount") > ABROAD_MAX), "abroad")
+        .when(F.col("spent") > HOUR_MAX, F.format_string("%.2f spent in the hour", "spent"))
     )
     return (
         seen.withColumn("first", _first())
@@ -73,7 +75,6 @@ def decide(purchases: DataFrame) -> DataFrame:
             "card",
             "first.amount",
             "first.country",
-            F.round("spent", 2).alias("spent"),
             F.when(F.col("reason").isNull(), "approved").otherwise("declined").alias("decision"),
             "reason",
             "this._event",
