@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from playwright.sync_api import Page, expect, sync_playwright
 
+from penstock import event
 from penstock.drills.app_process import AppProcess
 
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]
@@ -87,3 +90,50 @@ def test_after_a_reload_the_latest_are_there_and_only_new_ones_count(app: AppPro
     page.click("#try")
     expect(page.locator("#rows tr")).to_have_count(2, timeout=DEADLINE_MS)
     expect(page.locator("#total")).to_have_text("1")
+
+
+LATENCY = """async () => {
+  const { Latencies, duration } = await import("/static/latency.js");
+  const now = 1_800_000_000_000, found = new Latencies();
+  for (let ms = 1; ms <= 100; ms++) found.take(now, now - ms);
+  found.take(now, now - 5_458_095);
+  found.take(now, 0);
+  found.take(now, now + 5);
+  const told = () => [found.total, found.older, found.rate(now), found.part(now, 0.5), found.part(now, 0.99)];
+  const first = told(), later = now + 60_000;
+  found.take(later, later - 60_000);
+  found.take(later, later - 60_001);
+  return {
+    first,
+    later: [found.total, found.older, found.rate(later), found.part(later, 0.5), found.dots(later).length],
+    gone: [found.rate(later + 60_000), found.part(later + 60_000, 0.5)],
+    units: [0, 12, 999, 999.6, 1_000, 1_234, 9_949, 9_950, 59_499, 59_500, 90_000, 5_458_095, 3_599_999, 5_458_095_000]
+      .map(duration),
+  };
+}"""
+
+
+def test_latency_is_of_the_last_minute_and_in_units_that_people_read(page: Page) -> None:
+    """A result of an older event counts, and not in the latency. A sender whose clock is ahead has none."""
+    told = page.evaluate(LATENCY)
+    assert told["first"] == [103, 1, 10.3, 50, 99]
+    assert told["later"] == [105, 2, 0.2, 60_000, 1]
+    assert told["gone"] == [0, None]
+    units = "0 ms, 12 ms, 999 ms, 1 s, 1 s, 1.2 s, 9.9 s, 10 s, 59 s, 1 min, 1.5 min, 1.5 h, 1 h, 1,516 h"
+    assert ", ".join(told["units"]) == units
+
+
+def test_results_of_older_events_are_counted_apart(app: AppProcess, page: Page) -> None:
+    """After a restart queries catch up with events that waited for an hour and a half."""
+    expect(page.locator("#older")).to_be_hidden()
+    producer = Producer({"bootstrap.servers": app.queue})
+    now_ms = time.time_ns() // 1_000_000
+    for number, age_ms in enumerate([5_458_095] * 30 + [20] * 10):
+        accepted = str(now_ms - age_ms).encode()
+        producer.produce("seen", json.dumps({"id": str(number)}), headers=[(event.TIME, accepted)])
+    producer.flush()
+    expect(page.locator("#total")).to_have_text("40", timeout=DEADLINE_MS)
+    expect(page.locator("#older")).to_contain_text("30 results of older events", timeout=DEADLINE_MS)
+    for number in ("#median", "#tail"):
+        expect(page.locator(number)).to_have_text(re.compile(r"^[\d.]+ m?s$"))
+    expect(page.locator("body")).not_to_contain_text("5,458,095")

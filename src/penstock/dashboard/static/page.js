@@ -1,12 +1,14 @@
 // The live page: one delivery by EventSource, its numbers, its latency, its newest results.
-const ROWS = 20, MINUTE_MS = 60_000, CHIP_VALUES = 6, SAMPLES = 5_000, ASK_QUERIES_MS = 1_000;
+import { Latencies, MINUTE_MS, duration } from "./latency.js";
+
+const ROWS = 20, CHIP_VALUES = 6, ASK_QUERIES_MS = 1_000;
 const MOODS = { approved: "good", ok: "good", declined: "bad", rejected: "bad", failed: "bad" };
 const STATES = { running: "good", parked: "bad", silent: "bad", restarting: "bad" };
 const at = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token");
 const withToken = (path) => token ? path + (path.includes("?") ? "&" : "?") + "token=" + encodeURIComponent(token) : path;
 
-let total = 0, dots = [], rows = [], columns = [], values = new Map(), source = null, dirty = false, openedMs = 0;
+let latencies = new Latencies(), rows = [], columns = [], values = new Map(), source = null, dirty = false, openedMs = 0;
 
 const facts = await (await fetch(withToken("/app.json"))).json();
 document.title = at("app").textContent = facts.app;
@@ -18,7 +20,7 @@ if (facts.deliveries.length) listen(); else at("empty").textContent = "This app 
 
 function listen() {
   source?.close();
-  total = 0; dots = []; rows = []; columns = []; values = new Map(); dirty = true; openedMs = Date.now();
+  latencies = new Latencies(); rows = []; columns = []; values = new Map(); dirty = true; openedMs = Date.now();
   const delivery = facts.deliveries[at("delivery").selectedIndex];
   at("path").textContent = `${delivery.path.replaceAll("->", "→")} · ${delivery.promise}`;
   // With the latest that are there already; when the connection comes back, the browser says where it left off.
@@ -32,11 +34,7 @@ function link(state, words) { at("link").className = state; at("link").textConte
 
 function take(result) {
   const now = Date.now(), isNew = result.stored_ms >= openedMs;
-  if (isNew) {
-    total += 1;
-    dots.push({ at: now, ms: result.time_ms > 0 ? Math.max(0, now - result.time_ms) : null });
-    if (dots.length > SAMPLES) dots.splice(0, dots.length - SAMPLES);
-  }
+  if (isNew) latencies.take(now, result.time_ms);
   const sent = result.value ?? result.text ?? result.base64 ?? null;
   const value = sent !== null && typeof sent === "object" && !Array.isArray(sent) ? sent : { value: sent };
   for (const name of Object.keys(value)) if (!columns.includes(name) && columns.length < 12) columns.push(name);
@@ -64,21 +62,20 @@ function element(tag, text, name) {
 }
 
 function draw() {
-  const now = Date.now();
-  dots = dots.filter((dot) => now - dot.at < MINUTE_MS);
-  const recent = dots.filter((dot) => now - dot.at < 10_000);
-  at("rate").textContent = (recent.length / 10).toFixed(1);
-  const times = dots.map((dot) => dot.ms).filter((ms) => ms !== null).sort((a, b) => a - b);
-  const part = (share) => times.length ? times[Math.min(times.length - 1, Math.floor(times.length * share))] : null;
-  at("median").textContent = part(0.5)?.toLocaleString("en") ?? "–";
-  at("tail").textContent = part(0.99)?.toLocaleString("en") ?? "–";
-  drawChart(now, part(0.5));
+  const now = Date.now(), median = latencies.part(now, 0.5), tail = latencies.part(now, 0.99);
+  at("rate").textContent = latencies.rate(now).toFixed(1);
+  at("median").textContent = median === null ? "–" : duration(median);
+  at("tail").textContent = tail === null ? "–" : duration(tail);
+  at("older").hidden = latencies.older === 0;
+  at("older").textContent = `${latencies.older.toLocaleString("en")} results of older events: more than a minute old `
+    + "when the result came, so not in median and p99";
+  drawChart(now, median);
   if (dirty) drawRows(now);
   dirty = false;
 }
 
 function drawRows(now) {
-  at("total").textContent = total.toLocaleString("en");
+  at("total").textContent = latencies.total.toLocaleString("en");
   at("empty").hidden = rows.length > 0;
   const isNumber = (name) => rows.some((row) => typeof row.value[name] === "number");
   at("columns").replaceChildren(...columns.map((name) => element("th", name, isNumber(name) ? "number" : "")));
@@ -109,17 +106,17 @@ function drawChart(now, median) {
   const color = (name) => style.getPropertyValue(name).trim();
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  // Logarithmic: a median of 5 ms and a pause of half a second both want to be seen.
-  const left = 44, bottom = height - 18, y = (ms) => bottom - Math.log10(Math.max(1, ms)) / 4 * (bottom - 8);
+  // Logarithmic: shows a median of 5 ms and a pause of half a second.
+  const left = 48, bottom = height - 18, y = (ms) => bottom - Math.log10(Math.max(1, ms)) / Math.log10(MINUTE_MS) * (bottom - 8);
   pen.font = "11px system-ui, sans-serif";
-  for (const ms of [1, 10, 100, 1_000, 10_000]) {
+  for (const ms of [1, 10, 100, 1_000, 10_000, MINUTE_MS]) {
     pen.strokeStyle = color("--line"); pen.beginPath(); pen.moveTo(left, y(ms)); pen.lineTo(width, y(ms)); pen.stroke();
-    pen.fillStyle = color("--soft"); pen.textAlign = "right"; pen.fillText(ms.toLocaleString("en"), left - 8, y(ms) + 4);
+    pen.fillStyle = color("--soft"); pen.textAlign = "right"; pen.fillText(duration(ms), left - 8, y(ms) + 4);
   }
   pen.textAlign = "left"; pen.fillText("a minute ago", left, height - 4);
   pen.textAlign = "right"; pen.fillText("now", width, height - 4);
   pen.fillStyle = color("--water"); pen.globalAlpha = 0.6;
-  for (const dot of dots) if (dot.ms !== null) {
+  for (const dot of latencies.dots(now)) {
     pen.beginPath(); pen.arc(width - (now - dot.at) / MINUTE_MS * (width - left), y(dot.ms), 2.2, 0, 7); pen.fill();
   }
   pen.globalAlpha = 1;
