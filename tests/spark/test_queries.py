@@ -40,7 +40,7 @@ def status_of(broker: BrokerProcess, query: str, state: str) -> dict[str, object
     """The first status of a query in a state."""
 
     def wanted(record: Record) -> bool:
-        return record.key == query and record.json["state"] == state
+        return record.json["query"] == query and record.json["state"] == state
 
     return next(filter(wanted, read(broker.address, "penstock.queries", lambda found: any(map(wanted, found))))).json
 
@@ -139,8 +139,10 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(shop: Analyze, broker: 
 
 def test_dead_letters_are_told_of_before_anybody_looks_for_them(shop: Analyze, broker: BrokerProcess) -> None:
     """They begin after the queries: until then nobody must take them for lost."""
-    told = read(broker.address, "penstock.queries", lambda found: any(r.key == "purchases.dead" for r in found))
-    first = next(r.json for r in told if r.key == "purchases.dead")
+    told = read(
+        broker.address, "penstock.queries", lambda found: any(r.json["query"] == "purchases.dead" for r in found)
+    )
+    first = next(r.json for r in told if r.json["query"] == "purchases.dead")
     assert first["state"] == "starting"
     assert first["reason"] == "it begins when the queries have little before them"
 
@@ -151,14 +153,14 @@ def test_positions_tell_what_is_committed(shop: Analyze, broker: BrokerProcess) 
     with reading(broker.address, "penstock.queries") as reader:
 
         def caught_up(found: list[Record]) -> bool:
-            mine = [r.json for r in found if r.key == "decide"]
+            mine = [r.json for r in found if r.json["query"] == "decide"]
             return (
                 bool(mine)
                 and sum(mine[-1]["positions"].get("purchases", {}).values()) == there
                 and mine[-1]["lag"] == 0
             )
 
-        status = [r.json for r in reader.until(caught_up) if r.key == "decide"][-1]
+        status = [r.json for r in reader.until(caught_up) if r.json["query"] == "decide"][-1]
     assert set(status["positions"]) == {"purchases"}
     assert set(status["positions"]["purchases"]) == {"0", "1"}
     assert status["rows_in"] > 0
@@ -170,7 +172,7 @@ def test_a_real_time_query_lags_by_what_has_no_result_yet(shop: Analyze, broker:
     with reading(broker.address, "penstock.queries") as reader, reading(broker.address, "decisions") as results:
 
         def reports(found: list[Record], since_ms: int) -> list[dict[str, Any]]:
-            return [r.json for r in found if r.key == "decide" and r.json["at_ms"] > since_ms]
+            return [r.json for r in found if r.json["query"] == "decide" and r.json["at_ms"] > since_ms]
 
         for number in itertools.count():
             sent = [purchase(n, id=f"lag-{number}-{n}", card=f"card-{n}") for n in range(6)]

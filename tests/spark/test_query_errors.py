@@ -43,7 +43,7 @@ def test_the_last_line_of_a_python_error_is_the_reason(query: str, raising: Anal
     assert raising.wait_for_line(lambda line: line.startswith(f"query {query}: parked")).endswith(reason)
 
     def is_parked(record: Record) -> bool:
-        return record.key == query and record.json["state"] == "parked"
+        return record.json["query"] == query and record.json["state"] == "parked"
 
     told = read(broker.address, "penstock.queries", lambda found: any(map(is_parked, found)))
     assert next(filter(is_parked, told)).json["reason"] == reason

@@ -80,9 +80,9 @@ def test_a_join_that_spark_refuses_in_real_time_falls_back_by_itself(counting: C
     statuses = read(
         broker.address,
         "penstock.queries",
-        lambda found: any(r.key == "refused_by_spark" and r.json["mode"] == "microbatch" for r in found),
+        lambda found: any(r.json["query"] == "refused_by_spark" and r.json["mode"] == "microbatch" for r in found),
     )
-    status = [r.json for r in statuses if r.key == "refused_by_spark"][-1]
+    status = [r.json for r in statuses if r.json["query"] == "refused_by_spark"][-1]
     assert str(status["mode_reason"]).endswith("not in Real-Time Mode")
 
 
@@ -148,7 +148,7 @@ def test_a_topic_that_was_made_anew_parks_the_query_instead_of_skipping(
     numbers = read(
         broker.address,
         "penstock.queries",
-        lambda found: any(r.key == "copy" and sum(_committed(r)) == counting.sent for r in found),
+        lambda found: any(r.json["query"] == "copy" and sum(_committed(r)) == counting.sent for r in found),
     )
     assert numbers
     assert counting.stop() == 0
@@ -157,7 +157,7 @@ def test_a_topic_that_was_made_anew_parks_the_query_instead_of_skipping(
     counting.prepare()
     counting.start()
     said = counting.wait_for_line(lambda line: line.startswith("query copy: parked"))
-    assert "the topic ends at 0" in said
+    assert "the topic numbers was deleted and made again" in said
 
 
 def _committed(record: Record) -> list[int]:
