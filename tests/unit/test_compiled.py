@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import os
 import shutil
@@ -205,3 +206,19 @@ def test_what_is_edited_while_it_is_compiled_is_not_found_under_the_new_name(
     before = compiled_folder(tmp_path, package)
     assert make_compiled(tmp_path, {}) == before != compiled_folder(tmp_path, package)
     assert not compiled_folder(tmp_path, package).exists()
+
+
+def test_no_compiled_function_gives_one_name_to_errors_of_two_types() -> None:
+    """mypyc gives such a name the type of the first: an error of the second type raises TypeError in its place."""
+    found = []
+    for module in MODULES:
+        tree = ast.parse((PACKAGE.parent / source_path(module)).read_text("utf-8"))
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            types: dict[str, set[str]] = {}
+            for handler in ast.walk(function):
+                if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type:
+                    types.setdefault(handler.name, set()).add(ast.unparse(handler.type))
+            found += [f"{module}.{function.name}: {name}" for name, kinds in types.items() if len(kinds) > 1]
+    assert found == []

@@ -12,6 +12,7 @@ from penstock.broker.events import Open, Opened
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode
 from penstock.records.batch import Refusal
+from penstock.runtime import opening
 from penstock.runtime.opening import OpenPool
 
 MIB = 1024 * 1024
@@ -79,3 +80,15 @@ def test_bytes_that_no_compressor_wrote_are_refused() -> None:
         (refusal,) = opened(pool, raw_batch(junk, 1, codec=codec))
         assert refusal is not None
         assert refusal.code is ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_whose_check_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request without an answer would wait for ever, and so would every later one of its connection."""
+
+    def fail(*_: object) -> None:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(opening, "large_refusal", fail)
+    (refusal,) = opened(OpenPool(BrokerConfig()), raw_batch(RECORDS, COUNT))
+    assert refusal is not None
+    assert refusal.code is ErrorCode.UNKNOWN_SERVER_ERROR

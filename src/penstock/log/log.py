@@ -106,8 +106,8 @@ class Log:
             active.write(self._staged, self.staged_bytes, is_synced=not self.config.in_memory)
         except OSError as error:
             self._take_back(f"writing {active.path} failed: {error}")
-        except StorageError as error:
-            self._take_back(str(error))
+        except StorageError as failed:
+            self._take_back(str(failed))
         position = active.index.extend(position, self._placed)
         self._unsaved_bytes += position - active.end
         self.bytes_written += position - active.end

@@ -34,8 +34,8 @@ def large_refusal(batch: Buffer, bytes_max: int, pause: Callable[[], None]) -> R
     header = decode_header(batch)
     try:
         data = open_batch(batch, header.attributes & CODEC_MASK, bytes_max)
-    except OpensTooLargeError as wrong:
-        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, f"{wrong} (opened_bytes_max)")
+    except OpensTooLargeError as too_large:
+        return Refusal(ErrorCode.MESSAGE_TOO_LARGE, f"{too_large} (opened_bytes_max)")
     except MemoryError:
         return Refusal(ErrorCode.MESSAGE_TOO_LARGE, "there is not enough memory to open the records")
     except PeerError as wrong:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 from collections import deque
 from contextlib import suppress
 from queue import SimpleQueue
 
 from penstock.broker.events import Open, Opened
 from penstock.config import BrokerConfig
+from penstock.errors import ErrorCode
+from penstock.records.batch import Refusal
 from penstock.records.opening import large_refusal
+from penstock.runtime.logs import log_line
 
 
 class OpenPool:
@@ -48,10 +52,16 @@ class OpenPool:
     def _work(self) -> None:
         while True:
             job = self._wanted.get()
-            refusals = [large_refusal(batch, self._bytes_max, _let_others_run) for batch in job.batches]
-            self._ended.append(Opened(job.job, refusals))
+            self._ended.append(Opened(job.job, [self._refusal(batch) for batch in job.batches]))
             del job  # the request may be large, and the next one may come much later
             os.eventfd_write(self.wake_fd, 1)
+
+    def _refusal(self, batch: memoryview) -> Refusal | None:
+        try:
+            return large_refusal(batch, self._bytes_max, _let_others_run)
+        except Exception:  # noqa: BLE001  # the top of a thread: without an answer the client waits for ever
+            log_line("error", "a batch could not be checked", detail=traceback.format_exc())
+            return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker failed to check the records: see its log")
 
 
 def _let_others_run() -> None:
