@@ -62,6 +62,22 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
 
 
+def check_kind(answer: Answer) -> None:
+    """Every error is a problem of RFC 9457 and keeps the field `error`; other JSON is plain."""
+    kind = answer.headers.get("content-type", "")
+    if answer.status < 400:
+        assert kind != "application/problem+json"
+        return
+    assert kind == "application/problem+json", answer
+    body = answer.json
+    assert (body["type"], body["status"]) == ("about:blank", answer.status)
+    assert body["title"]
+    assert body["detail"]
+    assert body["error"] == body["detail"]
+    if answer.status != 404:  # GET /results may be asked again
+        assert ("retry-after" in answer.headers) == (answer.status in (429, 503)), answer
+
+
 class EdgeStage:
     """The parts of one test."""
 
@@ -159,7 +175,10 @@ class EdgeStage:
             text = answer.read()
             named = {name.lower(): value for name, value in answer.getheaders()}
             is_json = "json" in named.get("content-type", "")
-            return Answer(answer.status, json.loads(text) if is_json else text.decode(), named)
+            found = Answer(answer.status, json.loads(text) if is_json else text.decode(), named)
+            if path != "/ready" and method != "HEAD":
+                check_kind(found)
+            return found
         finally:
             connection.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -35,7 +36,7 @@ def page_routes(plan: Plan, states: QueryStates) -> list[BaseRoute]:
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in files:
-            return Response("There is no such file.\n", 404, media_type="text/plain")
+            raise HTTPException(404)
         return _file(name, files[name])
 
     return [

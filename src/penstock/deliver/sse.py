@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 from starlette.types import Receive, Scope, Send
 
 from penstock.deliver.envelope import Message
 from penstock.deliver.hub import RefusedError
+from penstock.problem import PROBLEM, problem
 
 TRANSPORT = "penstock.transport"  # the server puts it into the state of each request
 UNSENT_BYTES_MAX = 64 * 1024  # of one client in this process; the rest waits in its backlog
@@ -64,8 +64,8 @@ class SseWire:
 
 async def refuse(send: Send, refused: RefusedError, kind: str = "http.response") -> None:
     """Answer a request with a status and a sentence."""
-    body = json.dumps({"error": refused.reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    body = problem(refused.status, refused.reason)
+    headers = [PROBLEM, (b"content-length", b"%d" % len(body))]
     if refused.retry_after_s is not None:
         headers.append((b"retry-after", b"%d" % refused.retry_after_s))
     await send({"type": f"{kind}.start", "status": refused.status, "headers": headers})

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from penstock.problem import problem
+
 RETRY_AFTER_S = 1
 JSON = (b"content-type", b"application/json")
 _FIELD = re.compile(r"(?:field|attribute|header) ([^\s:]+)")
@@ -31,62 +33,58 @@ def bad_event(reason: str, event: int | None, status: int = 400) -> Answer:
     """One event of a body that is taken as a whole is bad: nothing was stored."""
     field = _FIELD.match(reason)
     where = "" if event is None else f"event {event}: "
-    body = {"error": where + reason, "event": event, "field": field[1] if field else None}
-    return Answer(status, _encode(body))
+    return failure(status, where + reason, event=event, field=field[1] if field else None)
 
 
 def not_stored(reason: str, stored: Sequence[str], unknown: Sequence[str]) -> Answer:
     """The queue did not take all in time. What is not reported as stored may be stored nevertheless."""
-    body = {
-        "error": f"the queue did not acknowledge {len(unknown)} of {len(stored) + len(unknown)} events in time "
-        f"({reason}): they may or may not be stored, send them again",
-        "stored": stored,
-        "unknown": unknown,
-    }
-    return Answer(503, _encode(body), (retry_after(),))
+    error = (
+        f"the queue did not acknowledge {len(unknown)} of {len(stored) + len(unknown)} events in time "
+        f"({reason}): they may or may not be stored, send them again"
+    )
+    return Answer(503, problem(503, error, stored=stored, unknown=unknown), (retry_after(),))
 
 
 def overloaded(drops: bool, what: str) -> Answer:
     """There is no room now: 429 where the guarantee lets events go, else 503."""
-    return Answer(429 if drops else 503, _encode({"error": f"{what}: send it again later"}), (retry_after(),))
+    status = 429 if drops else 503
+    return Answer(status, problem(status, f"{what}: send it again later"), (retry_after(),))
 
 
 def topic_unavailable(error: str) -> Answer:
     """The topic is not as the app made it: nothing was stored."""
-    return Answer(503, _encode({"error": error}), (retry_after(),))
+    return Answer(503, problem(503, error), (retry_after(),))
 
 
 def unknown_path(path: str, paths: Iterable[str]) -> Answer:
     """No door is there."""
     known = [f"/ingest/{name}" for name in paths]
-    return Answer(404, _encode({"error": f"there is no /ingest/{path[:100]}", "known": known}))
+    return failure(404, f"there is no /ingest/{path[:100]}", known=known)
 
 
 def wrong_method(method: str, allowed: str) -> Answer:
-    return Answer(
-        405, _encode({"error": f"{allowed} only, not {method[:20]}"}), ((b"allow", allowed.encode()),)
-    )  # fmt: skip
+    return Answer(405, problem(405, f"{allowed} only, not {method[:20]}"), ((b"allow", allowed.encode()),))
 
 
 def wrong_type(content_type: str, accepted_types: str) -> Answer:
     """The body is in no form of ours."""
     said = f"Content-Type {content_type[:100]!r}" if content_type else "a body without Content-Type"
-    return Answer(415, _encode({"error": f"{said} is not taken here: send {accepted_types}"}))
+    return failure(415, f"{said} is not taken here: send {accepted_types}")
 
 
 def too_large(what: str) -> Answer:
-    return Answer(413, _encode({"error": what}), ((b"connection", b"close"),))
+    return Answer(413, problem(413, what), ((b"connection", b"close"),))
 
 
 def too_late(details: dict[str, Any] | None = None) -> Answer:
     """The request was not whole in time."""
-    body = {"error": "the request was not whole in time", **(details or {})}
-    return Answer(408, _encode(body), ((b"connection", b"close"),))
+    body = problem(408, "the request was not whole in time", **(details or {}))
+    return Answer(408, body, ((b"connection", b"close"),))
 
 
 def failure(status: int, error: str, **details: Any) -> Answer:
     """Any other refusal."""
-    return Answer(status, _encode({"error": error, **details}))
+    return Answer(status, problem(status, error, **details))
 
 
 def retry_after() -> tuple[bytes, bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from penstock.ingest.answers import JSON, Answer
+from penstock.problem import PROBLEM
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -35,7 +36,8 @@ async def next_chunk(scope: Scope, receive: Receive) -> tuple[bytes, bool]:
 
 async def reply(send: Send, answer: Answer) -> None:
     """Send an answer."""
-    headers = [JSON, (b"content-length", b"%d" % len(answer.body)), (b"cache-control", b"no-store"), *answer.headers]
+    kind, size = PROBLEM if answer.status >= 400 else JSON, (b"content-length", b"%d" % len(answer.body))
+    headers = [kind, size, (b"cache-control", b"no-store"), *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from penstock.ingest.answers import Answer, retry_after
+from penstock.problem import problem
 
 FAULTS_MAX = 100  # told one by one; the rest is counted
 
@@ -112,12 +113,13 @@ class Tally:
             "faults": self._faults,
             "faults_left_off": self.refused + self.unstored - len(self._faults),
         }
-        status = 207 if self.accepted and self.refused else 400 if not self.accepted else 202
-        if not self.accepted and not self.refused:
-            body["error"] = "there was no event"
-        if cut:
-            status, body["error"] = 408, cut
-        if self.unstored:
-            status, body["error"] = 503, "the queue did not acknowledge all lines in time: send them again"
         headers = ((b"connection", b"close"),) if cut else ()
-        return Answer(status, msgspec.json.encode(body), (*headers, retry_after()) if status == 503 else headers)
+        if self.unstored:
+            error = "the queue did not acknowledge all lines in time: send them again"
+            return Answer(503, problem(503, error, **body), (*headers, retry_after()))
+        if cut:
+            return Answer(408, problem(408, cut, **body), headers)
+        if not self.accepted:
+            error = "no line is an event of this topic" if self.refused else "there was no event"
+            return Answer(400, problem(400, error, **body))
+        return Answer(207 if self.refused else 202, msgspec.json.encode(body))

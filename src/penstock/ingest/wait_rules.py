@@ -11,6 +11,7 @@ import msgspec
 from penstock.config import parameter_fault
 from penstock.ingest.answers import Answer, retry_after
 from penstock.ingest.ways import Way
+from penstock.problem import problem
 
 PARAMETERS = ("wait", "timeout_ms")
 
@@ -88,7 +89,7 @@ def not_yet(id: str, query: str, since_ms: int) -> Answer:
 def not_found(id: str, query: str) -> Answer:
     """Asked again, and still nothing."""
     reason = "there is no result: it may still come, the query may have dropped the event, or it is too long ago"
-    return Answer(404, msgspec.json.encode({"id": id, "result": None, "reason": reason}), (retry_after(),))
+    return Answer(404, problem(404, reason, id=id, result=None, reason=reason), (retry_after(),))
 
 
 def _json(value: bytes) -> bytes:

@@ -36,6 +36,7 @@ from penstock.runtime.addresses import parse_address
 from penstock.runtime.disk_metrics import disk_metric_lines
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import Lines, operator_routes
+from penstock.runtime.edge_problems import HANDLERS
 from penstock.runtime.edge_server import EdgeServer, edge_server, listening_socket
 from penstock.runtime.group_metrics import GroupMetrics
 from penstock.runtime.handles import take_handles
@@ -149,7 +150,8 @@ async def serve(
         *operator_routes(reasons, metrics, [groups.refresh]),
         *page_routes(plan, states),
     ]
-    guard = Guard(_front(doors, Starlette(routes=routes)), Gate(config, host))
+    rest = Starlette(routes=routes, exception_handlers=HANDLERS)
+    guard = Guard(_front(doors, rest), Gate(config, host))
     metrics.append(guard.metric_lines)
     try:
         sock = listening_socket(host, port)

@@ -11,8 +11,10 @@ from urllib.parse import parse_qs
 
 from penstock.config import EdgeConfig
 from penstock.errors import ConfigError
+from penstock.problem import PROBLEM, problem
 from penstock.runtime.addresses import refuse_exposure
 from penstock.runtime.edge_cors import CorsHeaders, answer_preflight, cors_headers, is_preflight
+from penstock.runtime.edge_problems import fail_request
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -116,15 +118,24 @@ class Guard:
         if len(shared) > 1 and is_preflight(scope):
             return await answer_preflight(scope, send, (*_SAFE, *shared))
 
+        is_started = False
+
         async def send_safely(message: MutableMapping[str, Any]) -> None:
+            nonlocal is_started
             if message["type"] == "http.response.start":
+                is_started = True
                 headers = message["headers"] = [*message.get("headers", ()), *_SAFE, *shared]
                 names = dict(headers)
                 if names.get(b"content-type", b"").startswith(b"text/html"):
                     headers += _PAGE_SAFE if _PAGE_POLICY[0] in names else (*_PAGE_SAFE, _PAGE_POLICY)
             await send(message)
 
-        return await self._app(scope, receive, send_safely)
+        try:
+            await self._app(scope, receive, send_safely)
+        except Exception:
+            if not is_started:
+                await (await fail_request())(scope, receive, send_safely)
+            raise  # the server logs it
 
     def metric_lines(self) -> Iterator[str]:
         """What was refused, as Prometheus text."""
@@ -144,8 +155,8 @@ class Guard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": refusal.error})
             return
-        body = b'{"error":"%s"}' % refusal.error.encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *_SAFE, *shared]
+        body = problem(refusal.status, refusal.error)
+        headers = [PROBLEM, (b"content-length", b"%d" % len(body)), *_SAFE, *shared]
         if refusal.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from penstock.config import EdgeConfig
 from penstock.deliver.sse import TRANSPORT
 from penstock.ingest.asgi import LATE, RENEW
+from penstock.problem import PROBLEM, problem, title
 from penstock.runtime.logs import log_line
 
 HEAD_BYTES_MAX = 64 * 1024
@@ -68,7 +69,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self.began = time.monotonic()
         self.app_state = self.app_state | {TRANSPORT: transport, RENEW: self.renew}
         if len(self.connections) > self.limits.connections_max:
-            self._end(503, b"too many connections", (b"retry-after: 1",))
+            self._end(503, "too many connections", (b"retry-after: 1",))
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -77,7 +78,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._head_bytes >= 0:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX:
-                self._end(431, b"the head of this request is too large")
+                self._end(431, "the head of this request is too large")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -112,16 +113,19 @@ class EdgeProtocol(HttpToolsProtocol):
             return
         self.began = None
         if self._head_bytes >= 0 or self.cycle is None or self.cycle.response_complete:
-            self._end(408, b"the request was not whole in time")
+            self._end(408, "the request was not whole in time")
             return
         self.cycle.scope[LATE] = True  # type: ignore[literal-required]  # read where the body is awaited
         self.cycle.keep_alive = False
         self.cycle.message_event.set()
 
-    def _end(self, status: int, said: bytes, headers: tuple[bytes, ...] = ()) -> None:
-        reason = {408: b"Request Timeout", 431: b"Request Header Fields Too Large", 503: b"Service Unavailable"}
-        head = [b"HTTP/1.1 %d %s" % (status, reason[status]), b"content-type: application/json", *headers]
-        body = b'{"error":"%s"}' % said
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are not HTTP."""
+        self._end(400, msg)
+
+    def _end(self, status: int, error: str, headers: tuple[bytes, ...] = ()) -> None:
+        head = [b"HTTP/1.1 %d %s" % (status, title(status).encode()), b": ".join(PROBLEM), *headers]
+        body = problem(status, error)
         head += [b"content-length: %d" % len(body), b"connection: close", b"", b""]
         self.transport.write(b"\r\n".join(head) + body)
         self.transport.close()
