@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 ID = "penstock-id"  # given by the sender, or a UUIDv7; a result carries that of the event it came from
 PRODUCER = "penstock-producer"  # who counted `sequence`
-SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a gap was answered with 503, or is a loss
+SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a gap is an error answer, or a loss
 TIME = "penstock-time"  # milliseconds since 1970 when the event was accepted; a result carries its event's
 SOURCE = "penstock-source"  # results only: TOPIC/PARTITION/OFFSET of the event
 QUERY = "penstock-query"  # results only: the query that wrote it

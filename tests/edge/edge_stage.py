@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import importlib
 import json
 import os
 import re
@@ -194,6 +195,14 @@ class EdgeStage:
         text: str = self.get("/metrics").json
         found = re.search(rf"^penstock_edge_{re.escape(name)} (\d+)$", text, re.MULTILINE)
         return int(found[1]) if found else 0
+
+    def alter(self, topic: str, setting: str, value: str) -> None:
+        """Change a setting of a topic, as an operator does."""
+        kinds: Any = importlib.import_module("confluent_kafka.admin")
+        entry = kinds.ConfigEntry(setting, value, incremental_operation=kinds.AlterConfigOpType.SET)
+        resource = kinds.ConfigResource(kinds.ResourceType.TOPIC, topic, incremental_configs=[entry])
+        client = kinds.AdminClient({"bootstrap.servers": self.broker.address, "log_level": 0})
+        client.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
 
     def stored(self, topic: str, partitions: int = 2) -> list[Record]:
         """Everything that a topic holds."""

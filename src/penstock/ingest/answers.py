@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from penstock.ingest.queue_errors import Failure, common_status
 from penstock.problem import problem
 
 RETRY_AFTER_S = 1
+FAULTS_MAX = 100  # named one by one; the rest is counted
 JSON = (b"content-type", b"application/json")
 _FIELD = re.compile(r"(?:field|attribute|header) ([^\s:]+)")
 _encode = msgspec.json.encode
@@ -36,13 +38,35 @@ def bad_event(reason: str, event: int | None, status: int = 400) -> Answer:
     return failure(status, where + reason, event=event, field=field[1] if field else None)
 
 
-def not_stored(reason: str, stored: Sequence[str], unknown: Sequence[str]) -> Answer:
-    """The queue did not take all in time. What is not reported as stored may be stored nevertheless."""
-    error = (
-        f"the queue did not acknowledge {len(unknown)} of {len(stored) + len(unknown)} events in time "
-        f"({reason}): they may or may not be stored, send them again"
+def not_stored(ids: Sequence[str], failed: Mapping[int, Failure]) -> Answer:
+    """The queue did not take all of these events. What is not reported as stored may be stored nevertheless."""
+    status = common_status([failure.status for failure in failed.values()])
+    passing = [failure for failure in failed.values() if not failure.is_permanent]
+    refused = [failure for failure in failed.values() if failure.is_permanent]
+    sentences = []
+    if passing:
+        sentences.append(
+            f"the queue did not acknowledge {len(passing)} of {len(ids)} events in time ({passing[0].reason}): "
+            "they may or may not be stored, send them again"
+        )
+    if refused:
+        sentences.append(
+            f"the queue refused {len(refused)} of {len(ids)} events ({refused[0].reason}): they are not stored, and "
+            "sending them again does not help"
+        )
+    faults = [
+        {"event": number, "id": ids[number], "error": failure.reason, "retry": not failure.is_permanent}
+        for number, failure in sorted(failed.items())[:FAULTS_MAX]
+    ]
+    body = problem(
+        status,
+        "; ".join(sentences),
+        stored=[id for number, id in enumerate(ids) if number not in failed],
+        unknown=[id for number, id in enumerate(ids) if number in failed],
+        faults=faults,
+        faults_left_off=len(failed) - len(faults),
     )
-    return Answer(503, problem(503, error, stored=stored, unknown=unknown), (retry_after(),))
+    return Answer(status, body, (retry_after(),) if passing else ())
 
 
 def overloaded(drops: bool, what: str) -> Answer:

@@ -14,6 +14,7 @@ from penstock.ingest import answers
 from penstock.ingest.admission import Admission
 from penstock.ingest.answers import Answer
 from penstock.ingest.counters import Counters
+from penstock.ingest.queue_errors import Failure, failure_of
 from penstock.ingest.room import Room
 from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
 from penstock.plan import Plan
@@ -38,14 +39,14 @@ class Storing:
     def __init__(self, count: int, done: asyncio.Future[None]) -> None:
         self.left = count
         self.done = done
-        self.failed: dict[int, str] = {}
+        self.failed: dict[int, tuple[int, str]] = {}  # number: code and text of the error
         self.partition = -1
         self.offset = -1
 
     def on_report(self, number: int, error: Any, message: Any) -> None:
         """What became of event `number`."""
         if error is not None:
-            self.failed[number] = error.str()
+            self.failed[number] = error.code(), error.str()
         elif not number:
             self.partition, self.offset = message.partition(), message.offset()
         self.left -= 1
@@ -94,20 +95,23 @@ class Collector:
 
     def settle(self, topic: str, events: list[Ready], storing: Storing, began: float) -> Answer:
         """Count what became of stored events, and say it."""
-        counters, failed = self.counters, storing.failed
+        failed = self.count(topic, [len(event.value) for event in events], storing, began)
+        ids = [event.id for event in events]
+        return answers.not_stored(ids, failed) if failed else answers.accepted(ids)
+
+    def count(self, topic: str, sizes: list[int], storing: Storing, began: float) -> dict[int, Failure]:
+        """Count what became of stored events with values of these sizes; those that failed, by number."""
+        counters, drops = self.counters, self.drops(topic)
+        failed = {number: failure_of(*error, drops) for number, error in storing.failed.items()}
+        refused = len([failure for failure in failed.values() if failure.is_permanent])
         counters.store.add((time.perf_counter() - began) * 1000)
-        counters.accepted[topic] += len(events) - len(failed)
-        counters.accepted_bytes[topic] += sum(
-            [len(event.value) for number, event in enumerate(events) if number not in failed]
-        )
-        if not failed:
-            return answers.accepted([event.id for event in events])
-        counters.unstored[topic] += len(failed)
-        return answers.not_stored(
-            next(iter(failed.values())),
-            [event.id for number, event in enumerate(events) if number not in failed],
-            [event.id for number, event in enumerate(events) if number in failed],
-        )
+        counters.accepted[topic] += len(sizes) - len(failed)
+        counters.accepted_bytes[topic] += sum(sizes) - sum([sizes[number] for number in failed])
+        if failed:
+            counters.unstored[topic] += len(failed) - refused
+            if refused:
+                counters.refused["queue"] += refused
+        return failed
 
 
 class _Chance:

@@ -60,7 +60,7 @@ class Counters:
             ("events_accepted", "Events that the queue has acknowledged, by topic.", "topic", self.accepted),
             ("accepted_bytes", "Bytes of those events.", "topic", self.accepted_bytes),
             ("events_unstored", "Events that the queue did not acknowledge in time, by topic.", "topic", self.unstored),
-            ("refused", "Requests or lines refused, by reason.", "reason", self.refused),
+            ("refused", "Requests, lines, and events that the queue refuses, by reason.", "reason", self.refused),
             ("waits", "Requests that waited for a result, by outcome.", "outcome", self.waits),
         ):
             yield f"# HELP penstock_edge_{name}_total {help}"

@@ -120,11 +120,10 @@ class LineStream:
         self._parts.popleft()
         self._under_way -= part.held
         self._collector.room.give(part.held)
-        failed, counters, topic = part.storing.failed, self._collector.counters, self._admission.topic
-        for at, reason in failed.items():
-            self.tally.miss(part.numbers[at], reason)
+        failed = self._collector.count(self._admission.topic, part.sizes, part.storing, part.began)
+        for at, failure in failed.items():
+            if failure.is_permanent:
+                self.tally.refuse(part.numbers[at], failure.reason, failure.status)
+            else:
+                self.tally.miss(part.numbers[at], failure.reason)
         self.tally.accepted += len(part.numbers) - len(failed)
-        counters.accepted[topic] += len(part.numbers) - len(failed)
-        counters.unstored[topic] += len(failed)
-        counters.accepted_bytes[topic] += sum(part.sizes) - sum([part.sizes[at] for at in failed])
-        counters.store.add((time.perf_counter() - part.began) * 1000)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.ingest.answers import Answer, retry_after
+from penstock.ingest.answers import FAULTS_MAX, Answer, retry_after
+from penstock.ingest.queue_errors import BAD_REQUEST, common_status
 from penstock.problem import problem
-
-FAULTS_MAX = 100  # told one by one; the rest is counted
 
 Line = tuple[int, bytes | None]
 
@@ -89,23 +88,25 @@ class Tally:
         self.refused = 0
         self.unstored = 0
         self._faults: list[dict[str, object]] = []
+        self._statuses: set[int] = set()
 
-    def refuse(self, line: int, reason: str) -> None:
-        """This line is no event."""
+    def refuse(self, line: int, reason: str, status: int = BAD_REQUEST) -> None:
+        """This line is not stored, and would be refused again; `status` is the answer to it alone."""
         self.refused += 1
-        self._tell(line, reason)
+        self._statuses.add(status)
+        self._tell(line, reason, retry=False)
 
     def miss(self, line: int, reason: str) -> None:
         """This line was not acknowledged: it may or may not be stored."""
         self.unstored += 1
-        self._tell(line, f"not acknowledged: {reason}")
+        self._tell(line, f"not acknowledged: {reason}", retry=True)
 
-    def _tell(self, line: int, reason: str) -> None:
+    def _tell(self, line: int, reason: str, *, retry: bool) -> None:
         if len(self._faults) < FAULTS_MAX:
-            self._faults.append({"line": line, "error": reason})
+            self._faults.append({"line": line, "error": reason, "retry": retry})
 
     def answer(self, cut: str = "") -> Answer:
-        """202 all stored, 207 some lines bad, 400 none good, 503 some not stored; `cut`: why not all was read (408)."""
+        """202 all stored, 207 some refused, 4xx all refused, 503 some not stored; `cut`: why not all was read (408)."""
         body = {
             "accepted": self.accepted,
             "refused": self.refused,
@@ -120,6 +121,7 @@ class Tally:
         if cut:
             return Answer(408, problem(408, cut, **body), headers)
         if not self.accepted:
-            error = "no line is an event of this topic" if self.refused else "there was no event"
-            return Answer(400, problem(400, error, **body))
+            status = common_status(self._statuses or {BAD_REQUEST})
+            error = "no line is an event that this topic takes" if self.refused else "there was no event"
+            return Answer(status, problem(status, error, **body))
         return Answer(207 if self.refused else 202, msgspec.json.encode(body))

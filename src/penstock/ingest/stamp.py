@@ -22,7 +22,7 @@ def new_ids(count: int, time_ms: int, chance: bytes) -> list[str]:
 
 
 class Stamps:
-    """Numbers the events of each topic while an edge runs: one missing in the queue was answered with 503, or lost."""
+    """Numbers the events of each topic while an edge runs: one that is missing got an error answer, or is lost."""
 
     def __init__(self, producer: str) -> None:
         self.producer = producer
