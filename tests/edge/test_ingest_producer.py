@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from penstock.app import App
-from penstock.client.producer import EventProducer
+from penstock.client.producer import TURN_S, TURNS_HELD, EventProducer
 from penstock.client.topics import provide_topics, wanted_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.guarantee import Guarantee, Queue
@@ -107,6 +107,53 @@ def test_after_a_fatal_error_another_connection_takes_over_and_nothing_is_left_u
         await producer.close()
 
     asyncio.run(run())
+
+
+def test_a_changed_limit_keeps_every_event_and_their_order(broker: BrokerProcess) -> None:
+    """Another connection takes over when what is under way has ended; it does not wait for a queue that is idle."""
+
+    async def run() -> None:
+        producer = EventProducer(broker.address, plan_of(broker), deadline_ms=30_000, buffer_bytes_max=2**26)
+        sent = []
+        for number in range(40):
+            reports = Reports(50)
+            numbered = [(b'{"n":%d}' % (number * 50 + each), b"key", None) for each in range(50)]
+            producer.send("safe", numbered, reports)
+            sent.append(reports)
+            if number % 4 == 0:
+                producer.set_limit("safe", 10_000 + number)
+            if number % 10 == 0:
+                await asyncio.wait_for(reports.all.wait(), DEADLINE_S)
+        for reports in sent:
+            await asyncio.wait_for(reports.all.wait(), DEADLINE_S)
+            assert [error for _, error in reports.heard] == [None] * 50
+        broker.pause()
+        stuck, later = Reports(10), Reports(10)
+        producer.send("safe", events(10), stuck)
+        producer.set_limit("safe", 7_000)
+        producer.send("safe", events(10), later)
+        await asyncio.sleep(5 * TURNS_HELD * TURN_S)
+        assert sum(map(len, producer._all)) == 10, "the later events wait for those under way"
+        broker.wake()
+        for reports in (stuck, later):
+            await asyncio.wait_for(reports.all.wait(), DEADLINE_S)
+        while producer._timer is not None:
+            await asyncio.sleep(0.001)
+        producer.set_limit("safe", 5_000)
+        assert producer._settings["safe"].bytes_max == 5_000
+        assert len(producer._producers) == 2
+        await producer.close()
+
+    asyncio.run(run())
+    settings = {"bootstrap.servers": broker.address, "group.id": "reader", "enable.partition.eof": True, "log_level": 0}
+    reader: Any = Consumer(settings)
+    reader.assign([TopicPartition("safe", 0, 0)])
+    values: list[bytes] = []
+    while (message := reader.poll(DEADLINE_S)) is not None and message.error() is None:
+        if message.key() == b"key":
+            values.append(message.value())
+    reader.close()
+    assert values == [b'{"n":%d}' % number for number in range(2_000)]
 
 
 def test_closing_reports_what_the_queue_never_took(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Puts events into the queue for asyncio: one connection for each way of acknowledging, reports on the loop."""
+"""Puts events into the queue for asyncio: one connection for topics with the same settings, reports on the loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -25,10 +25,22 @@ EVENTS_HELD = 2_000
 LINGER_MS = 0
 MESSAGES_MAX = 500_000
 CLOSE_WITHIN_S = 10.0
+# A queue refuses a batch that is larger than max.message.bytes of the topic, and librdkafka does not split it.
+# batch.size bounds a batch of several events; librdkafka sends a single event whatever its size.
+BATCH_BYTES = 1_000_000
+MESSAGE_BYTES_MIN, MESSAGE_BYTES_MAX = 1_000, 1_000_000_000  # what librdkafka allows
+MESSAGE_SLACK = 1_024  # librdkafka's estimate of an event's size is above what it sends
 
 Report = Callable[[int, Any, Any], None]
 Sendable = tuple[bytes, bytes | None, Any]  # value, key, headers: a list of event.Headers
 Note = Callable[[str, str], None]
+
+
+class _Settings(NamedTuple):
+    acks: str
+    retries: int
+    is_idempotent: bool
+    bytes_max: int | None  # of a batch; None: the queue has not told it
 
 
 class EventProducer:
@@ -41,16 +53,21 @@ class EventProducer:
         *,
         deadline_ms: int,
         buffer_bytes_max: int,
+        limit: Callable[[str], int | None] = lambda topic: None,
         note: Note = lambda event, detail: None,
     ) -> None:
-        """Topics with the same settings share a connection; nothing is kept for longer than `deadline_ms`."""
+        """Topics with the same settings share a connection; nothing is kept for longer than `deadline_ms`.
+
+        `limit` gives the largest batch that a topic takes; `set_limit` changes it.
+        """
         self._queue = queue
         self._deadline_ms = deadline_ms
         self._buffer_bytes_max = buffer_bytes_max
         self._note = note
-        self._settings = {name: _settings(topic) for name, topic in plan.topics.items()}
-        self._producers: dict[tuple[str, ...], Producer] = {}
-        self._broken: set[tuple[str, ...]] = set()
+        self._settings = {name: _settings(topic, limit(name)) for name, topic in plan.topics.items()}
+        self._changes: dict[str, _Settings] = {}
+        self._producers: dict[_Settings, Producer] = {}
+        self._broken: set[_Settings] = set()
         self._writes = TopicWrites()
         self._was_away = False
         self._retired: list[Producer] = []
@@ -70,6 +87,21 @@ class EventProducer:
             return
         self._produce(topic, events, on_report)
         self._timer = self._loop.call_later(TURN_S, self._turn)
+
+    def set_limit(self, topic: str, bytes_max: int) -> None:
+        """The largest batch that a topic takes. What is under way ends first, so that events stay in their order."""
+        self._changes[topic] = self._settings[topic]._replace(bytes_max=bytes_max)
+        if self._timer is None:
+            self._change()
+
+    def _change(self) -> None:
+        changed, self._changes = self._changes, {}
+        self._settings |= changed
+        used = set(self._settings.values())
+        self._retired += [producer for settings, producer in self._producers.items() if settings not in used]
+        self._producers = {settings: producer for settings, producer in self._producers.items() if settings in used}
+        for topic in changed:
+            self._producer(topic)
 
     def _produce(self, topic: str, events: Sequence[Sendable], on_report: Report) -> None:
         produce, writes = self._producer(topic).produce, self._writes
@@ -96,15 +128,16 @@ class EventProducer:
         if settings in self._broken:
             # A fatal error is for good: another takes its place, and what it had is reported as failed.
             self._broken.discard(settings)
-            self._retired.append(self._producers.pop(settings))
-            self._retired[-1].purge()
+            if (broken := self._producers.pop(settings, None)) is not None:
+                broken.purge()
+                self._retired.append(broken)
         producer = self._producers.get(settings)
         if producer is None:
             producer = self._producers[settings] = Producer(self._configuration(settings))
         return producer
 
-    def _configuration(self, settings: tuple[str, ...]) -> dict[str, Any]:
-        acks, retries, idempotence = settings
+    def _configuration(self, settings: _Settings) -> dict[str, Any]:
+        bytes_max = settings.bytes_max or self._buffer_bytes_max
 
         def on_error(error: KafkaError) -> None:
             if error.fatal():
@@ -113,9 +146,11 @@ class EventProducer:
 
         return producer_settings(self._queue) | {
             "client.id": f"penstock-edge-{os.getpid()}",
-            "acks": acks,
-            "retries": int(retries),
-            "enable.idempotence": idempotence == "true",
+            "acks": settings.acks,
+            "retries": settings.retries,
+            "enable.idempotence": settings.is_idempotent,
+            "batch.size": min(BATCH_BYTES, bytes_max),
+            "message.max.bytes": min(max(MESSAGE_BYTES_MIN, bytes_max + MESSAGE_SLACK), MESSAGE_BYTES_MAX),
             "delivery.timeout.ms": self._deadline_ms,
             "linger.ms": LINGER_MS,
             "queue.buffering.max.messages": MESSAGES_MAX,
@@ -127,9 +162,12 @@ class EventProducer:
 
     def _turn(self) -> None:
         self._timer = self._loop.call_later(TURN_S, self._turn)
-        if self._take_reports() and self._held and self._held_turns < TURNS_HELD and self._held_events < EVENTS_HELD:
+        may_hold = self._held_turns < TURNS_HELD and self._held_events < EVENTS_HELD
+        if self._take_reports() and (self._changes or (self._held and may_hold)):
             self._held_turns += 1
             return
+        if self._changes:
+            self._change()
         held, self._held = self._held, []
         self._held_events = self._held_turns = 0
         for sent in held:
@@ -185,8 +223,9 @@ class EventProducer:
             self._timer.cancel()
 
 
-def _settings(topic: TopicPlan) -> tuple[str, ...]:
-    return tuple(topic.value("ingest", name) for name in ("acks", "retries", "enable.idempotence"))
+def _settings(topic: TopicPlan, bytes_max: int | None) -> _Settings:
+    acks, retries, idempotence = (topic.value("ingest", name) for name in ("acks", "retries", "enable.idempotence"))
+    return _Settings(acks, int(retries), idempotence == "true", bytes_max)
 
 
 def metadata_faults(there: Mapping[str, Any], names: Sequence[str]) -> list[str]:

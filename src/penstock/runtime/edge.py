@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 
 from penstock.client.producer import EventProducer
 from penstock.client.tail import Tail
+from penstock.client.topic_limits import TopicLimits
 from penstock.dashboard.queries import QueryStates
 from penstock.dashboard.routes import page_routes
 from penstock.deliver.routes import Live
@@ -96,13 +97,17 @@ async def serve(
     refuse_open_edge(spec.edge, host)
     handles = take_handles(spec.edge.connections_max + SPARE_HANDLES)
     config = replace(spec.edge, connections_max=min(spec.edge.connections_max, handles - SPARE_HANDLES))
+    limits = TopicLimits(spec.queue, list(dict.fromkeys(door.topic for door in plan.doors.values())))
+    await limits.start()
     producer = EventProducer(
         spec.queue,
         plan,
         deadline_ms=config.store_deadline_ms,
         buffer_bytes_max=BUFFER_FACTOR * config.inflight_bytes_max,
+        limit=limits.bytes_max,
         note=lambda event, detail: log_line("warning", event, detail=detail),
     )
+    limits.on_limit(producer.set_limit)
     collector = Collector(plan, config, producer)
     tail = Tail(spec.queue, on_failure=partial(ending.on_failure, "the reader of topics"))
     results = Results(plan, config, tail, spec.queue)
@@ -163,6 +168,7 @@ async def serve(
     await results.close()
     await states.close()
     await tail.close()
+    await limits.close()
     await producer.close()
     return ending.status
 

@@ -1,0 +1,101 @@
+"""The largest record batch that each topic takes: max.message.bytes as the queue has it, asked for again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from penstock.client.offsets import client_settings
+
+SETTING = "max.message.bytes"
+ANSWER_S = 5.0
+START_S = 2.0  # an edge serves without a queue; where one is there, it answers within milliseconds
+EVERY_S = 30.0
+SOON_S = 1.0  # until the queue has answered for the first time, and at most this often on request
+
+OnLimit = Callable[[str, int], None]
+
+
+class TopicLimits:
+    """Asks while an edge runs. Make it where a loop runs."""
+
+    def __init__(self, queue: str, topics: Sequence[str]) -> None:
+        self._kinds: Any = importlib.import_module("confluent_kafka.admin")
+        self._client: Any = self._kinds.AdminClient(client_settings(queue))
+        self._topics = topics
+        self._limits: dict[str, int] = {}
+        self._on_limit: OnLimit = lambda topic, bytes_max: None
+        self._loop = asyncio.get_running_loop()
+        self._lock = asyncio.Lock()
+        self._asked_s = self._answered_s = -1.0
+        self._wanted = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
+
+    def bytes_max(self, topic: str) -> int | None:
+        """The largest batch of a topic; None while the queue has not told it, or if it tells it not to this client."""
+        return self._limits.get(topic)
+
+    async def start(self) -> None:
+        """Ask once, for a short time; then again and again until `close`."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.refresh(), START_S)
+        self._following = asyncio.create_task(self._follow())
+
+    def on_limit(self, call: OnLimit) -> None:
+        """Call this for each limit that is new or has changed, from now on."""
+        self._on_limit = call
+
+    def want(self) -> None:
+        """Ask soon: a limit may have changed. It costs nothing to call this often."""
+        self._wanted.set()
+
+    async def refresh(self) -> bool:
+        """Ask now; whether the queue has answered. Calls at the same time share a request."""
+        since_s = self._loop.time()
+        async with self._lock:
+            if self._asked_s < since_s:
+                self._asked_s = self._loop.time()
+                if await self._ask():
+                    self._answered_s = self._asked_s
+        return self._answered_s >= since_s
+
+    async def _ask(self) -> bool:
+        resources = [self._kinds.ConfigResource(self._kinds.ResourceType.TOPIC, name) for name in self._topics]
+        asked = self._client.describe_configs(resources, request_timeout=ANSWER_S) if resources else {}
+        # Shielded: confluent_kafka cannot give its answer to a future that was cancelled.
+        answering = asyncio.gather(*map(asyncio.wrap_future, asked.values()), return_exceptions=True)
+        answers = await asyncio.shield(answering)
+        is_answered = True
+        for resource, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, KafkaException):
+                # A refusal is an answer: such a queue tells no limit to this client.
+                is_answered &= not (answer.args[0].retriable() or answer.args[0].name().startswith("_"))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                self._take(resource.name, int(answer[SETTING].value))
+        return is_answered
+
+    def _take(self, topic: str, bytes_max: int) -> None:
+        if self._limits.get(topic) != bytes_max:
+            self._limits[topic] = bytes_max
+            self._on_limit(topic, bytes_max)
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(SOON_S)
+            if self._answered_s >= 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wanted.wait(), EVERY_S)
+            self._wanted.clear()
+            await self.refresh()
+
+    async def close(self) -> None:
+        """Ask no more."""
+        if self._following is not None:
+            self._following.cancel()
