@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+from hypothesis import given
+from hypothesis import strategies as st
 
+from penstock.event import ID_LENGTH_MAX
 from penstock.ingest.answers import FAULTS_MAX, not_stored
 from penstock.ingest.queue_errors import Failure, common_status, failure_of
+from penstock.ingest.sizes import HEADROOM, event_batch_size, size_failure
 
 
 @pytest.mark.parametrize(
@@ -84,3 +88,31 @@ def test_the_faults_are_bounded_and_the_rest_is_counted() -> None:
     assert len(body["faults"]) == FAULTS_MAX
     assert body["faults_left_off"] == 500 - FAULTS_MAX
     assert len(body["unknown"]) == 500
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_max", "is_known", "status"),
+    [(1_001, 1_000, True, 413), (1_000, 1_000, True, 503), (10, None, True, 413), (1_001, 1_000, False, 503)],
+    ids=["too large", "fits, in a batch of several", "no limit is told", "the queue is away"],
+)
+def test_a_size_refusal_is_permanent_for_an_event_that_exceeds_the_limit_of_now(
+    size: int, bytes_max: int | None, is_known: bool, status: int
+) -> None:
+    assert size_failure("too large", size, "t", bytes_max, is_known=is_known).status == status
+
+
+@given(value=st.integers(0, 20_000_000), key=st.none() | st.integers(0, 20_000_000), id=st.text(max_size=ID_LENGTH_MAX))
+def test_the_quick_check_never_passes_an_event_that_does_not_fit(value: int, key: int | None, id: str) -> None:
+    """HEADROOM bounds what an event without headers of its own needs besides value and key."""
+
+    class Bytes(bytes):
+        def __new__(cls, size: int) -> Bytes:
+            made = super().__new__(cls)
+            made.size = size
+            return made
+
+        def __len__(self) -> int:
+            return self.size
+
+    size = event_batch_size(Bytes(value), None if key is None else Bytes(key), id, None)
+    assert value + (key or 0) < size <= value + (key or 0) + HEADROOM

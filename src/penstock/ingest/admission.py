@@ -18,6 +18,14 @@ Text = Callable[[Any], str | None]
 class RefusedError(ValueError):
     """This is no event of the topic; the message names the field."""
 
+    status = 400
+
+
+class TooLargeError(RefusedError):
+    """The event is larger than the edge takes."""
+
+    status = 413
+
 
 class Admission:
     """The verdict of one topic on events."""
@@ -37,7 +45,7 @@ class Admission:
     def admit(self, value: bytes, now_ms: int) -> tuple[bytes | None, str | None]:
         """Key and identity of an event that came now, as far as its topic has them; RefusedError if it is none."""
         if len(value) > self.event_bytes_max:
-            raise RefusedError(f"an event has at most {self.event_bytes_max} bytes, this one has {len(value)}")
+            raise TooLargeError(f"an event has at most {self.event_bytes_max} bytes, this one has {len(value)}")
         if not value.isascii():
             _check_utf8(value)
         try:

@@ -8,7 +8,9 @@ import time
 from typing import Any, NamedTuple
 
 from penstock.client.producer import EventProducer
+from penstock.client.topic_limits import TopicLimits
 from penstock.config import EdgeConfig
+from penstock.errors import ErrorCode
 from penstock.event import Headers
 from penstock.ingest import answers
 from penstock.ingest.admission import Admission
@@ -16,6 +18,7 @@ from penstock.ingest.answers import Answer
 from penstock.ingest.counters import Counters
 from penstock.ingest.queue_errors import Failure, failure_of
 from penstock.ingest.room import Room
+from penstock.ingest.sizes import HEADROOM, event_batch_size, size_failure, size_fault
 from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
 from penstock.plan import Plan
 
@@ -57,7 +60,7 @@ class Storing:
 class Collector:
     """The doors of one edge: what each admits, what is under way, what was counted."""
 
-    def __init__(self, plan: Plan, config: EdgeConfig, producer: EventProducer) -> None:
+    def __init__(self, plan: Plan, config: EdgeConfig, producer: EventProducer, limits: TopicLimits) -> None:
         self.plan = plan
         self.config = config
         self.room = Room(config.inflight_bytes_max)
@@ -67,11 +70,28 @@ class Collector:
         }
         self.stamps = Stamps(fresh_ids(1)[0])
         self._producer = producer
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
 
     def drops(self, topic: str) -> bool:
         """Whether the topic's guarantee lets events go under overload."""
         return self.plan.topics[topic].value("ingest", "overload") == "drop"
+
+    def oversized(self, topic: str, events: list[Ready]) -> list[tuple[int, str]]:
+        """The events that this topic of the queue does not take for their size: number and reason, in their order."""
+        bytes_max = self._limits.bytes_max(topic)
+        if bytes_max is None:
+            return []
+        plain_max = bytes_max - HEADROOM
+        found = [
+            (number, size_fault(size, topic, bytes_max))
+            for number, event in enumerate(events)
+            if (event.headers or len(event.value) + len(event.key or b"") > plain_max)
+            and (size := event_batch_size(*event)) > bytes_max
+        ]
+        if found:
+            self._limits.want()
+        return found
 
     def store(self, topic: str, events: list[Ready]) -> Storing:
         """Hand events to the queue, in their order."""
@@ -91,26 +111,41 @@ class Collector:
         """Store events and tell their sender, once the fate of each is known."""
         storing = self.store(topic, events)
         await storing.done
-        return self.settle(topic, events, storing, began)
+        return await self.settle(topic, events, storing, began)
 
-    def settle(self, topic: str, events: list[Ready], storing: Storing, began: float) -> Answer:
+    async def settle(self, topic: str, events: list[Ready], storing: Storing, began: float) -> Answer:
         """Count what became of stored events, and say it."""
-        failed = self.count(topic, [len(event.value) for event in events], storing, began)
+        failed = await self.count(topic, events, storing, began)
         ids = [event.id for event in events]
         return answers.not_stored(ids, failed) if failed else answers.accepted(ids)
 
-    def count(self, topic: str, sizes: list[int], storing: Storing, began: float) -> dict[int, Failure]:
-        """Count what became of stored events with values of these sizes; those that failed, by number."""
-        counters, drops = self.counters, self.drops(topic)
-        failed = {number: failure_of(*error, drops) for number, error in storing.failed.items()}
-        refused = len([failure for failure in failed.values() if failure.is_permanent])
+    async def count(self, topic: str, events: list[Ready], storing: Storing, began: float) -> dict[int, Failure]:
+        """Count what became of stored events; those that failed, by number."""
+        counters = self.counters
         counters.store.add((time.perf_counter() - began) * 1000)
-        counters.accepted[topic] += len(sizes) - len(failed)
-        counters.accepted_bytes[topic] += sum(sizes) - sum([sizes[number] for number in failed])
+        failed = await self._failures(topic, events, storing) if storing.failed else {}
+        counters.accepted[topic] += len(events) - len(failed)
+        counters.accepted_bytes[topic] += sum(
+            [len(event.value) for number, event in enumerate(events) if number not in failed]
+        )
         if failed:
+            refused = len([failure for failure in failed.values() if failure.is_permanent])
             counters.unstored[topic] += len(failed) - refused
             if refused:
                 counters.refused["queue"] += refused
+        return failed
+
+    async def _failures(self, topic: str, events: list[Ready], storing: Storing) -> dict[int, Failure]:
+        drops = self.drops(topic)
+        failed = {number: failure_of(*error, drops) for number, error in sorted(storing.failed.items())}
+        sized = [number for number, (code, _) in storing.failed.items() if code == ErrorCode.MESSAGE_TOO_LARGE]
+        if not sized:
+            return failed
+        is_known = await self._limits.refresh()  # the limit is not what it was when the events were admitted
+        bytes_max = self._limits.bytes_max(topic)
+        for number in sized:
+            reason, size = failed[number].reason, event_batch_size(*events[number])
+            failed[number] = size_failure(reason, size, topic, bytes_max, is_known=is_known)
         return failed
 
 

@@ -17,6 +17,7 @@ from penstock.ingest.answers import Answer
 from penstock.ingest.asgi import LATE, RENEW, LateError, Receive, Scope, next_chunk
 from penstock.ingest.collector import Collector, Ready, Storing, fresh_ids, now_ms
 from penstock.ingest.lines import Line, Lines, Pace, Tally
+from penstock.ingest.queue_errors import TOO_LARGE
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 
 WINDOW_BYTES = 4 * 1024 * 1024  # of one request, handed over and not yet acknowledged
@@ -26,8 +27,8 @@ BYTES_PER_S_MIN = 1024  # less is a connection held for nothing (slow loris): se
 
 class _Part(NamedTuple):
     storing: Storing
+    events: list[Ready]
     numbers: list[int]
-    sizes: list[int]
     held: int
     began: float
 
@@ -78,8 +79,7 @@ class LineStream:
         events, numbers = self._admit(lines)
         if not events:
             return
-        sizes = [len(event.value) for event in events]
-        held = sum(sizes) + EVENT_OVERHEAD_BYTES * len(events)
+        held = sum([len(event.value) for event in events]) + EVENT_OVERHEAD_BYTES * len(events)
         while not self._collector.room.take(held):
             if self._parts:
                 await self._settle_one()
@@ -89,7 +89,7 @@ class LineStream:
                 await asyncio.sleep(ROOM_AGAIN_S)
         self._under_way += held
         began = time.perf_counter()
-        self._parts.append(_Part(self._collector.store(self._admission.topic, events), numbers, sizes, held, began))
+        self._parts.append(_Part(self._collector.store(self._admission.topic, events), events, numbers, held, began))
         while self._under_way > WINDOW_BYTES or (self._parts and self._parts[0].storing.done.done()):
             await self._settle_one()
 
@@ -99,28 +99,33 @@ class LineStream:
         now = now_ms()
         for (number, line), new_id in zip(lines, fresh, strict=True):
             if line is None:
-                self._refuse(number, f"a line has at most {self._admission.event_bytes_max} bytes")
+                self._refuse(number, f"a line has at most {self._admission.event_bytes_max} bytes", TOO_LARGE)
                 continue
             try:
                 key, id = admit(line, now)
             except RefusedError as wrong:
-                self._refuse(number, str(wrong))
+                self._refuse(number, str(wrong), wrong.status)
                 continue
             events.append(Ready(line, key, id or new_id))
             numbers.append(number)
+        if too_large := dict(self._collector.oversized(self._admission.topic, events)):
+            for at, fault in too_large.items():
+                self._refuse(numbers[at], fault, TOO_LARGE)
+            events = [event for at, event in enumerate(events) if at not in too_large]
+            numbers = [number for at, number in enumerate(numbers) if at not in too_large]
         return events, numbers
 
-    def _refuse(self, number: int, reason: str) -> None:
-        self.tally.refuse(number, reason)
+    def _refuse(self, number: int, reason: str, status: int) -> None:
+        self.tally.refuse(number, reason, status)
         self._collector.counters.refused["line"] += 1
 
     async def _settle_one(self) -> None:
-        part = self._parts[0]
+        part, topic = self._parts[0], self._admission.topic
         await part.storing.done
+        failed = await self._collector.count(topic, part.events, part.storing, part.began)
         self._parts.popleft()
         self._under_way -= part.held
         self._collector.room.give(part.held)
-        failed = self._collector.count(self._admission.topic, part.sizes, part.storing, part.began)
         for at, failure in failed.items():
             if failure.is_permanent:
                 self.tally.refuse(part.numbers[at], failure.reason, failure.status)

@@ -13,6 +13,7 @@ from penstock.ingest.bodies import BadBodyError, read_events
 from penstock.ingest.collector import Collector, Ready, fresh_ids, now_ms
 from penstock.ingest.forms import ACCEPTED, Form, form_of
 from penstock.ingest.line_stream import LineStream
+from penstock.ingest.queue_errors import TOO_LARGE
 from penstock.ingest.results import Results
 from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 from penstock.ingest.wait_rules import Asked
@@ -131,10 +132,12 @@ class IngestDoors:
             try:
                 key, identity = admission.admit(event.value, now)
             except RefusedError as wrong:
-                raise BadBodyError(str(wrong), number if listed else None) from None
+                raise BadBodyError(str(wrong), number if listed else None, wrong.status) from None
             ready.append(Ready(event.value, key, identity or event.id or "", event.headers))
         if not ready[0].id:  # none has one, then: they are all of one form
             ready = [event._replace(id=id) for event, id in zip(ready, fresh_ids(len(ready)), strict=True)]
+        for number, fault in self._collector.oversized(admission.topic, ready):
+            raise BadBodyError(fault, number if listed else None, TOO_LARGE)
         return ready
 
     def _overloaded(self, topic: str) -> Answer:

@@ -83,7 +83,7 @@ class Waiting:
         try:
             storing = self._collector.store(topic, [event])
             await storing.done
-            answer = self._collector.settle(topic, [event], storing, began)
+            answer = await self._collector.settle(topic, [event], storing, began)
             is_stored = not storing.failed
         finally:
             if not is_stored:

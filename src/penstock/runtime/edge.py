@@ -108,7 +108,7 @@ async def serve(
         note=lambda event, detail: log_line("warning", event, detail=detail),
     )
     limits.on_limit(producer.set_limit)
-    collector = Collector(plan, config, producer)
+    collector = Collector(plan, config, producer, limits)
     tail = Tail(spec.queue, on_failure=partial(ending.on_failure, "the reader of topics"))
     results = Results(plan, config, tail, spec.queue)
     live = Live(plan, config, tail, spec.queue)
