@@ -89,19 +89,26 @@ class EdgeStage:
         handles: int = 0,
         words: Sequence[str] = (),
         broker: Mapping[str, Any] | None = None,
+        kafka: str = "",
         **edge: Any,
     ) -> None:
-        """`broker` are options of its process, `edge` settings of the edge."""
+        """`broker` are options of its process, `edge` settings of the edge.
+
+        `kafka` is the address of a Kafka that is used instead of a broker of ours.
+        """
         self.broker = BrokerProcess(folder / "data", folder, **(broker or {}))
-        self.broker.start()
+        if not kafka:
+            self.broker.start()
+        self.queue = kafka or self.broker.address
+        kind = Queue("kafka" if kafka else "penstock")
         (folder / "shop_app.py").write_text(APP)
         self.port = free_port()
         app = f"{folder / 'shop_app.py'}:app"
-        provide_topics(self.broker.address, list(wanted_topics(plan_app(load_app(app), Queue()))))
+        provide_topics(self.queue, list(wanted_topics(plan_app(load_app(app), kind))))
         self.spec = folder / "spec.json"
         config = EdgeConfig(**{"listen": f"127.0.0.1:{self.port}", **edge})
         write_spec(
-            RunSpec(app=app, data=str(folder), queue=self.broker.address, kind=Queue(), edge=config,
+            RunSpec(app=app, data=str(folder), queue=self.queue, kind=kind, edge=config,
                     analyze=AnalyzeConfig()), self.spec,
         )  # fmt: skip
         self._errors = folder / "edge.err"
@@ -201,13 +208,13 @@ class EdgeStage:
         kinds: Any = importlib.import_module("confluent_kafka.admin")
         entry = kinds.ConfigEntry(setting, value, incremental_operation=kinds.AlterConfigOpType.SET)
         resource = kinds.ConfigResource(kinds.ResourceType.TOPIC, topic, incremental_configs=[entry])
-        client = kinds.AdminClient({"bootstrap.servers": self.broker.address, "log_level": 0})
+        client = kinds.AdminClient({"bootstrap.servers": self.queue, "log_level": 0})
         client.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
 
     def stored(self, topic: str, partitions: int = 2) -> list[Record]:
         """Everything that a topic holds."""
         consumer: Any = Consumer(
-            {"bootstrap.servers": self.broker.address, "group.id": "reader", "enable.partition.eof": True,
+            {"bootstrap.servers": self.queue, "group.id": "reader", "enable.partition.eof": True,
              "enable.auto.commit": False, "log_level": 0}
         )  # fmt: skip
         consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])

@@ -18,6 +18,9 @@ START_S = 2.0  # an edge serves without a queue; where one is there, it answers 
 EVERY_S = 30.0
 SOON_S = 1.0  # until the queue has answered for the first time, and at most this often on request
 
+# Such a queue tells no limit to this client, now or later: it is an answer. Any other error passes.
+UNTOLD = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION")
+
 OnLimit = Callable[[str, int], None]
 
 
@@ -73,8 +76,7 @@ class TopicLimits:
         is_answered = True
         for resource, answer in zip(asked, answers, strict=True):
             if isinstance(answer, KafkaException):
-                # A refusal is an answer: such a queue tells no limit to this client.
-                is_answered &= not (answer.args[0].retriable() or answer.args[0].name().startswith("_"))
+                is_answered &= answer.args[0].name() in UNTOLD
             elif isinstance(answer, BaseException):
                 raise answer
             else:
