@@ -124,10 +124,9 @@ class Collector:
         counters = self.counters
         counters.store.add((time.perf_counter() - began) * 1000)
         failed = await self._failures(topic, events, storing) if storing.failed else {}
-        counters.accepted[topic] += len(events) - len(failed)
-        counters.accepted_bytes[topic] += sum(
-            [len(event.value) for number, event in enumerate(events) if number not in failed]
-        )
+        stored = [event for number, event in enumerate(events) if number not in failed] if failed else events
+        counters.accepted[topic] += len(stored)
+        counters.accepted_bytes[topic] += sum([len(event.value) for event in stored])
         if failed:
             refused = len([failure for failure in failed.values() if failure.is_permanent])
             counters.unstored[topic] += len(failed) - refused
