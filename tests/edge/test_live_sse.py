@@ -156,7 +156,7 @@ def test_at_most_once_has_no_token(stage: Stage, curl: Open) -> None:
         ("/live/nothing", 404, b"nothing is delivered"),
         ("/live/decision", 404, b"did you mean decisions"),
         ("/live/x*", 404, b"nothing is delivered"),
-        ("/live/decisions?from=later", 400, b"from is now"),
+        ("/live/decisions?from=later", 400, b"from is one of beginning"),
         ("/live/decisions?form=now&x=1", 400, b"unknown parameters 'form', 'x': known are from, after, until, key"),
         ("/live/decisions?after=prices=0:1", 400, b"not delivered here"),
         ("/live/decisions?after=" + "x" * 2000, 400, b"looks like"),

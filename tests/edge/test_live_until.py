@@ -193,7 +193,7 @@ def test_a_websocket_is_closed_with_code_1000(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("until=later", b"until is now, end, offsets like 0:124,1:456, a resume token or a time like"),
+        ("until=later", b"until is now, end, latest, offsets like 0:124,1:456, a resume token or a time like"),
         ("until=7:1", b"until: topic decisions has no partition 7, only 0 to 1"),
         ("untill=now", b"known are from, after, until, key"),
     ],

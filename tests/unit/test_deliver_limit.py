@@ -38,7 +38,7 @@ def test_every_form_of_an_end_is_read(text: str | None, topics: tuple[str, ...],
 @pytest.mark.parametrize(
     ("text", "topics", "told"),
     [
-        ("later", ("a",), "until is now, end, offsets like 0:124,1:456, a resume token or a time like"),
+        ("later", ("a",), "until is now, end, latest, offsets like 0:124,1:456, a resume token or a time like"),
         ("", ("a",), "until is now"),
         ("-5", ("a",), "until is now"),
         ("2026-11-16T12:00:00", ("a",), "until is now"),

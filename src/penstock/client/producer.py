@@ -109,8 +109,10 @@ class EventProducer:
         def report(number: int, error: Any, message: Any) -> None:
             # 0.1 us an event.
             if error is not None:
-                partition = -1 if message is None else message.partition()
-                writes.failed(topic, partition, error.name(), error.str(), self._loop.time())
+                partition = None if message is None else message.partition()  # None, too, if it was not chosen yet
+                writes.failed(
+                    topic, -1 if partition is None else partition, error.name(), error.str(), self._loop.time()
+                )
             elif writes:
                 writes.stored(topic, message.partition())
             on_report(number, error, message)
