@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any
@@ -78,8 +79,9 @@ def test_markers_at_the_end_of_a_quiet_topic_are_no_lag(monkeypatch: pytest.Monk
     reporter.start()
 
     def until(ends: dict[tuple[str, int], int]) -> None:
-        while seen.get(timeout=DEADLINE_S) != ends:
-            pass
+        deadline = time.monotonic() + DEADLINE_S
+        while (found := seen.get(timeout=DEADLINE_S)) != ends:
+            assert time.monotonic() < deadline, found
 
     until({("in", 0): 4, ("out", 0): 2})
     until({("in", 0): 3, ("out", 0): 2})

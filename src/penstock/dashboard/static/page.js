@@ -67,8 +67,8 @@ function draw() {
   at("median").textContent = median === null ? "–" : duration(median);
   at("tail").textContent = tail === null ? "–" : duration(tail);
   at("older").hidden = latencies.older === 0;
-  at("older").textContent = `${latencies.older.toLocaleString("en")} results of older events: more than a minute old `
-    + "when the result came, so not in median and p99";
+  at("older").textContent = `${latencies.older.toLocaleString("en")} ${latencies.older === 1 ? "result" : "results"} of older `
+    + "events: more than a minute old when the result came, so not in median and p99";
   drawChart(now, median);
   if (dirty) drawRows(now);
   dirty = false;
