@@ -236,8 +236,9 @@ class AnalyzeConfig:
 
     master: str = setting(
         "local",
-        "'local': this machine, with the task slots that the queries need; 'local[N]': with N. No Spark cluster yet",
-        pattern=r"local(\[\d+\])?",
+        "'local': this machine, with the task slots that the queries need; 'local[N]': with N. A Spark cluster needs "
+        "spark.jars in [analyze.spark]: its executors do not get Penstock's jars yet",
+        pattern=r"local(\[\d+\])?|spark://.+",
     )
     memory: str = setting("1g", "heap of the Spark driver, where local queries run")
     shuffle_partitions: int = setting(2, "partitions behind a groupBy: each needs a task slot all the time", at_least=1)

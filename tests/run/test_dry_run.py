@@ -52,6 +52,15 @@ def test_an_open_address_is_refused(tmp_path: Path) -> None:
     assert "listen 0.0.0.0 can be reached from other machines" in dry.stderr
 
 
+def test_a_spark_cluster_without_our_jars_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    (tmp_path / "penstock.toml").write_text('[analyze]\nmaster = "spark://127.0.0.1:7077"\n')
+    dry, run = (penstock("run", "plain.py", *flags, folder=tmp_path) for flags in (["--dry-run"], []))
+    assert dry.returncode == run.returncode == 2
+    assert dry.stderr == run.stderr
+    assert "its executors do not get Penstock's jars: give their paths in [analyze.spark] as spark.jars" in dry.stderr
+
+
 def test_errors_of_the_plan_do_not_hide_those_that_spark_finds(tmp_path: Path) -> None:
     misspelt = "{'spark.sql.shufle.partitions': 3}"
     (tmp_path / "desk.py").write_text(queries(column="nope", delivered="nowhere", spark=misspelt))

@@ -44,6 +44,11 @@ def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -
     broker = table(BrokerConfig, flags)
     edge = table(EdgeConfig, {"insecure": flags.get("insecure")})
     analyze = table(AnalyzeConfig, {})
+    if not analyze.master.startswith("local") and "spark.jars" not in analyze.spark:
+        faults.append(
+            f"analyze.master is {analyze.master}, and its executors do not get Penstock's jars: give their paths in "
+            "[analyze.spark] as spark.jars, or say 'local'"
+        )
     if faults:
         raise ConfigError(*faults)
     if port is not None:

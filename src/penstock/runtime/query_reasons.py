@@ -29,7 +29,7 @@ def query_reasons(
     if late := [name for name in plan.queries if states.get(name, "starting") == "starting"]:
         reasons.append(f"queries have not started yet: {', '.join(late)}: wait for Spark, or look at {log}")
     if any(heard.said.slots == 0 for heard in last.values()):
-        what = f"start workers for {master}" if master != "local" else "start the app again"
+        what = "start the app again" if master.startswith("local") else f"start workers for {master}"
         reasons.append(
             f"Spark has no executors, so no query can run: {what}, or look at {data / 'analyze' / 'spark.log'}"
         )
