@@ -75,6 +75,7 @@ def test_the_ways_to_begin() -> None:
     assert start(**{"from": "end"}) == start(**{"from": "latest"}) == Start("now")
     assert start(**{"from": "0:12,3:4"}) == Start("now", {("decisions", 0): 12, ("decisions", 3): 4})
     assert start(**{"from": "-20"}) == Start(-20)
+    assert start(**{"from": "-9999"}) == Start(-9999)
     assert start(**{"from": "1970-01-01T00:00:01Z"}) == Start(1000)
     assert start(**{"from": "1970-01-01T01:00:01 01:00"}) == Start(1000)
     assert start(after="decisions=0:5") == Start("beginning", {("decisions", 0): 5})
@@ -86,7 +87,9 @@ def test_the_header_of_a_browser_that_comes_back_wins() -> None:
     assert came_back == Start("beginning", {("decisions", 0): 9})
 
 
-@pytest.mark.parametrize("begin", ["yesterday", "0:", "12", "2026-11-16T12:00:00", "0:1,x", "9999999-01-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    "begin", ["yesterday", "0:", "12", "-10000", "2026-11-16T12:00:00", "0:1,x", "9999999-01-01T00:00:00Z"]
+)
 def test_a_start_that_means_nothing_is_refused(begin: str) -> None:
     """A time needs its zone: what is noon here is not noon there."""
     with pytest.raises(ValueError, match="0:124"):

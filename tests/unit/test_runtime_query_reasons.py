@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from penstock import App
 from penstock.dashboard.queries import Heard, Processing, Said
 from penstock.guarantee import Queue
 from penstock.plan import Plan, plan_app
-from penstock.runtime.edge_operator import status_of
+from penstock.runtime.edge_operator import READY_KNOWN_S, Readiness, status_of
 from penstock.runtime.query_metrics import STATES, query_metric_lines
 from penstock.runtime.query_reasons import query_reasons
 
@@ -151,3 +153,26 @@ def test_a_query_is_in_one_state(plan: Plan, last: dict[str, Heard], state: str)
 def test_what_is_unknown_has_no_line(plan: Plan) -> None:
     found = metrics(plan, said("first"))
     assert not [name for name in found if name.startswith(("penstock_query_lag", "penstock_query_processing"))]
+
+
+def test_reasons_are_looked_for_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many ask, also while a look is under way."""
+    now_s, looks = [NOW_S], 0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+
+    async def look(_: float) -> list[str]:
+        nonlocal looks
+        looks += 1
+        await asyncio.sleep(0)
+        return []
+
+    async def run() -> None:
+        readiness = Readiness(look)
+        for count in (1, 2):
+            await asyncio.gather(*(readiness.reasons() for _ in range(20)))
+            now_s[0] += READY_KNOWN_S
+            assert await readiness.reasons() == []
+            assert looks == count
+            now_s[0] += 0.001
+
+    asyncio.run(run())
