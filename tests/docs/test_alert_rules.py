@@ -88,6 +88,14 @@ def test_each_label_of_a_rule_is_on_its_metric(served: dict[str, set[str]]) -> N
             assert used <= there, rule
 
 
+def test_the_labels_that_the_page_names_are_on_their_metrics(served: dict[str, set[str]]) -> None:
+    named = re.findall(r"`(penstock_\w+)\{([\w,]+)\}`", PAGE.read_text())
+    assert len(named) > 10
+    for name, labels in named:
+        if served[name]:  # nothing was lost here, so one of them has no sample
+            assert set(labels.split(",")) == served[name], name
+
+
 def test_each_metric_that_the_page_names_is_there(served: dict[str, set[str]]) -> None:
     names = {name for name in METRIC.findall(PAGE.read_text()) if not name.endswith("_")}
     assert names <= set(served), names - set(served)

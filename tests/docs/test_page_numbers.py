@@ -8,12 +8,14 @@ import pytest
 
 from penstock.analyze import newest, processing, status
 from penstock.broker import partition, shaped_produce
+from penstock.broker.groups import patterns, regex
 from penstock.client import lease, topic_limits, topic_writes
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
 from penstock.dashboard.queries import SILENT_AFTER_MS
 from penstock.drills import pulse, siege
 from penstock.event import ID_LENGTH_MAX
 from penstock.ingest.answers import FAULTS_MAX
+from penstock.ingest.sizes import event_batch_size
 from penstock.runtime import child, closings, edge_operator, group_metrics, strangers
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,7 @@ SAID = [
     ("docs/guarantees.md", f"when the lease was not renewed for {lease.UNSAFE_AFTER_S:.0f} s"),
     ("docs/ingest.md", f"It has at most {ID_LENGTH_MAX} characters"),
     ("docs/ingest.md", f"(the first {FAULTS_MAX})"),
+    ("docs/differences.md", f"at most {patterns.PATTERN_CHARS_MAX:,} characters and {regex.STATES_MAX} states"),
     ("docs/ingest.md", f"at its start, every {topic_limits.EVERY_S:.0f} s"),
     ("docs/operations.md", f"no broker answered within {edge_operator.READY_WITHIN_S:.0f} s"),
     ("docs/operations.md", f"every second, and {SILENT_AFTER_MS // 1000} s are too long"),
@@ -62,6 +65,13 @@ def test_numbers_that_pages_say_in_words_are_those_of_the_code() -> None:
     assert (strangers.REST_NS_MAX, closings.LINES_EACH, closings.WINDOW_MS) == (50_000_000, 5, 1000)
     assert (BROKER.reply_deadline_ms, topic_writes.FAULT_KNOWN_S, processing.WINDOW_MS) == (60_000, 60.0, 60_000)
     assert (edge_operator.READY_KNOWN_S, status._EVERY_S, ANALYZE.dead_letters_every_ms) == (1.0, 1.0, 60_000)
+
+
+def test_the_edge_adds_at_most_250_bytes_to_an_event() -> None:
+    """As docs/ingest.md says: besides its id, also where value, key and id have long lengths."""
+    for size in (0, 100, 10_000, 5_000_000):
+        for id in ("", "x" * ID_LENGTH_MAX):
+            assert event_batch_size(b"v" * size, b"k" * size, id, None) - 2 * size - len(id) <= 250
 
 
 def test_how_fast_agrees_with_the_benchmarks() -> None:
