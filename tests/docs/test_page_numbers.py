@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.analyze import newest, processing, status
+from penstock.analyze import newest, processing, progress, status
 from penstock.broker import partition, shaped_produce
 from penstock.broker.groups import patterns, regex
 from penstock.client import lease, topic_limits, topic_writes
@@ -65,6 +65,7 @@ def test_numbers_that_pages_say_in_words_are_those_of_the_code() -> None:
     assert (strangers.REST_NS_MAX, closings.LINES_EACH, closings.WINDOW_MS) == (50_000_000, 5, 1000)
     assert (BROKER.reply_deadline_ms, topic_writes.FAULT_KNOWN_S, processing.WINDOW_MS) == (60_000, 60.0, 60_000)
     assert (edge_operator.READY_KNOWN_S, status._EVERY_S, ANALYZE.dead_letters_every_ms) == (1.0, 1.0, 60_000)
+    assert progress._LETTERS_AT_LAST_S == 300
 
 
 def test_the_edge_adds_at_most_250_bytes_to_an_event() -> None:
