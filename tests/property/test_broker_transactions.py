@@ -103,7 +103,7 @@ class Play:
     def seen(self) -> set[str]:
         found: set[str] = set()
         for index in range(PARTITIONS):
-            partition = self.stage.node.partition(self.stage.node.catalog.topics["rain"], index, self.stage.now_ms)
+            partition = self.stage.node.host.partition(self.stage.node.catalog.topics["rain"], index, self.stage.now_ms)
             assert isinstance(partition, Partition)
             found.update(value.decode() for value in committed_values(partition.log))
         self.stage.step()

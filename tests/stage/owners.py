@@ -112,7 +112,7 @@ def position(stage: Stage, group: str = "g", topic: str = "rain", *, stable: boo
 
 def seen(stage: Stage, partition: int = 0, topic: str = "rain") -> list[bytes]:
     """What a reader of committed records sees."""
-    found = stage.node.partition(stage.node.catalog.topics[topic], partition, stage.now_ms)
+    found = stage.node.host.partition(stage.node.catalog.topics[topic], partition, stage.now_ms)
     assert isinstance(found, Partition)
     return committed_values(found.log)
 

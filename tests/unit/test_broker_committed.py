@@ -26,7 +26,7 @@ def committed(offset: int, **options: Any) -> FetchRequest:
 
 
 def partition_of(stage: Stage) -> Partition:
-    found = stage.node.partition(stage.node.catalog.topics["rain"], 0, stage.now_ms)
+    found = stage.node.host.partition(stage.node.catalog.topics["rain"], 0, stage.now_ms)
     assert isinstance(found, Partition)
     return found
 
@@ -39,7 +39,7 @@ def write(stage: Stage, *parts: tuple[str, int, int]) -> None:
             stage_part(partition.log, b"value", (pid, 0, sequence))
         else:
             stage_end(partition.log, pid, commit=what == "commit")
-    stage.node.dirty[partition] = None
+    stage.node.host.dirty[partition] = None
     stage.step()
     stage.end_syncs()
 

@@ -33,7 +33,7 @@ class Recorder:
 
 
 def open_one(disk: Disk) -> Journal[GroupTable, Change]:
-    return open_journal(disk, "j", GroupTable(), encode_change, decode_change, LIMITS, NOW_MS)
+    return open_journal(disk, "j", GroupTable(), encode_change, decode_change, LIMITS, NOW_MS, {}, lambda *_: None)
 
 
 def committed(offset: int) -> OffsetsCommitted:

@@ -10,7 +10,7 @@ from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_o
 
 from penstock.broker import produce
 from penstock.broker.events import Received, Sync
-from penstock.broker.shaped_produce import SHAPES_MAX
+from penstock.broker.produce_template import SHAPES_MAX
 from penstock.errors import ErrorCode
 from penstock.records.batch import LOG_APPEND_TIME, decode_header
 from penstock.wire.apis import ApiKey

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from stage.nodes import Stage
 from stage.owners import TIMEOUT_MS, TransactionalProducer, position, restarted, seen, state
 
-from penstock.broker.init_producer_id import REFUSED_ID
 from penstock.broker.transactions.changes import State
+from penstock.broker.transactions.coordinator import REFUSED_ID
 from penstock.broker.transactions.rules import EPOCH_LAST
 from penstock.config import BrokerConfig
 from penstock.errors import ErrorCode

@@ -160,7 +160,7 @@ def test_a_damaged_marker_does_not_undo_a_commit() -> None:
         if name.endswith((INDEX, PRODUCERS)):
             stage.disk.remove(f"{folder}/{name}")
     again = restarted(stage)
-    found = again.node.partition(again.node.catalog.topics["rain"], 0, again.now_ms)
+    found = again.node.host.partition(again.node.catalog.topics["rain"], 0, again.now_ms)
     assert isinstance(found, Partition)
     again.step()
     again.end_syncs()

@@ -11,7 +11,7 @@ _SAYS_FENCED = 2
 
 
 def handle_add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> None:
-    transactions = call.node.transactions
+    transactions = call.transactions
 
     def finish(code: ErrorCode) -> None:
         if code is ErrorCode.PRODUCER_FENCED and call.header.api_version < _SAYS_FENCED:

@@ -33,7 +33,7 @@ class _Answer:
             self.results.append(self._result(call, topic))
 
     def _result(self, call: Call, topic: AddPartitionsToTxnTopic) -> AddPartitionsToTxnTopicResult:
-        known = call.node.catalog.topics.get(topic.name)
+        known = call.host.catalog.topics.get(topic.name)
         result = AddPartitionsToTxnTopicResult(topic.name)
         for index in topic.partitions:
             one = AddPartitionsToTxnPartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -95,7 +95,7 @@ def handle_add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest)
 
 
 def _add(call: Call, asked: AddPartitionsToTxnTransaction, answer: _Answer, done: Callable[[], None]) -> None:
-    version, transactions = call.header.api_version, call.node.transactions
+    version, transactions = call.header.api_version, call.transactions
     code = ErrorCode.INVALID_REQUEST
     if asked.transactional_id:
         code = transactions.refuse(asked.transactional_id, Owner(asked.producer_id, asked.producer_epoch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.call import Call, answer_change
+from penstock.broker.call import Call, answer_change, change_catalog
 from penstock.broker.catalog import name_fault
 from penstock.broker.changes import Change, TopicConfigured
 from penstock.broker.describe_configs import TOPIC
@@ -35,13 +35,13 @@ def handle_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) ->
                 changes.append(planned)
         return [] if request.validate_only else changes
 
-    call.node.change(call, plan, answer_change(call, response))
+    change_catalog(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, resource: AlterConfigsResource) -> TopicConfigured | Refused:
     if resource.resource_type != TOPIC:
         return ErrorCode.INVALID_REQUEST, "only topic settings change at run time; the node's are in penstock.toml"
-    topic = call.node.catalog.topics.get(resource.resource_name)
+    topic = call.host.catalog.topics.get(resource.resource_name)
     if topic is None:
         if fault := name_fault(resource.resource_name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION, fault

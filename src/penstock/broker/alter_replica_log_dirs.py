@@ -14,10 +14,10 @@ from penstock.wire.messages.alter_replica_log_dirs import (
 
 def handle_alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> None:
     """A folder is known by the name under which DescribeLogDirs tells it."""
-    topics = call.node.catalog.topics
+    topics = call.host.catalog.topics
     response = AlterReplicaLogDirsResponse()
     for folder in request.dirs:
-        is_ours = folder.path == call.node.config.data
+        is_ours = folder.path == call.host.config.data
         for asked in folder.topics:
             known = topics.get(asked.name)
             count = known.partitions if known is not None else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.broker.add_offsets_to_txn import handle_add_offsets_to_txn
 from penstock.broker.add_partitions_to_txn import handle_add_partitions_to_txn
@@ -11,7 +11,6 @@ from penstock.broker.alter_configs import handle_alter_configs
 from penstock.broker.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from penstock.broker.api_versions import handle_api_versions
 from penstock.broker.call import Call
-from penstock.broker.connection import Slot
 from penstock.broker.consumer_group_describe import handle_consumer_group_describe
 from penstock.broker.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from penstock.broker.create_partitions import handle_create_partitions
@@ -30,7 +29,6 @@ from penstock.broker.describe_topic_partitions import handle_describe_topic_part
 from penstock.broker.describe_transactions import handle_describe_transactions
 from penstock.broker.elect_leaders import handle_elect_leaders
 from penstock.broker.end_txn import handle_end_txn
-from penstock.broker.fetch import handle_fetch
 from penstock.broker.find_coordinator import handle_find_coordinator
 from penstock.broker.heartbeat import handle_heartbeat
 from penstock.broker.init_producer_id import handle_init_producer_id
@@ -45,24 +43,14 @@ from penstock.broker.metadata import handle_metadata
 from penstock.broker.offset_commit import handle_offset_commit
 from penstock.broker.offset_delete import handle_offset_delete
 from penstock.broker.offset_fetch import handle_offset_fetch
-from penstock.broker.produce import handle_produce
 from penstock.broker.reassignments import handle_alter_partition_reassignments, handle_list_partition_reassignments
 from penstock.broker.sync_group import handle_sync_group
 from penstock.broker.txn_offset_commit import handle_txn_offset_commit
 from penstock.broker.write_txn_markers import handle_write_txn_markers
 from penstock.wire.apis import ApiKey
-from penstock.wire.header import RequestHeader
 
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
-
-# Decode their frame themselves.
-HOT: dict[int, Callable[[Node, Slot, RequestHeader, memoryview, int], None]] = {
-    ApiKey.PRODUCE: handle_produce,
-    ApiKey.FETCH: handle_fetch,
-}
-
-COLD: dict[int, Callable[[Call, Any], None]] = {
+# Produce and Fetch, which decode their frame themselves, are called by the node.
+HANDLERS: dict[int, Callable[[Call, Any], None]] = {
     ApiKey.LIST_OFFSETS: handle_list_offsets,
     ApiKey.METADATA: handle_metadata,
     ApiKey.FIND_COORDINATOR: handle_find_coordinator,

@@ -34,7 +34,7 @@ def handle_api_versions(call: Call, request: ApiVersionsRequest) -> None:
         if not all(_SOFTWARE.fullmatch(name) for name in software):
             call.reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
             return
-    call.node.counters.called_by(*software)
+    call.host.counters.called_by(*software)
     answer = ApiVersionsResponse(api_keys=_SERVED)
     if call.header.api_version >= 3:
         answer.finalized_features_epoch = 0

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from penstock.broker.connection import Slot
+from penstock.broker.groups.coordinator import Coordinator as Groups
+from penstock.broker.host import Host
+from penstock.broker.metalog import Finish, Plan
+from penstock.broker.transactions.coordinator import Coordinator as Transactions
 from penstock.errors import ErrorCode
 from penstock.wire.apis import ApiKey
 from penstock.wire.header import RequestHeader, encode_response_header
 from penstock.wire.message import Message, encode
 
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
-
 
 class Call:
     """Who asked what; `reply` answers, now or later."""
 
-    __slots__ = ("header", "node", "now_ms", "slot")
+    __slots__ = ("groups", "header", "host", "now_ms", "slot", "transactions")
 
-    def __init__(self, node: Node, slot: Slot, header: RequestHeader, now_ms: int) -> None:
-        self.node = node
+    def __init__(
+        self, host: Host, groups: Groups, transactions: Transactions, slot: Slot, header: RequestHeader, now_ms: int
+    ) -> None:
+        self.host = host
+        self.groups = groups
+        self.transactions = transactions
         self.slot = slot
         self.header = header
         self.now_ms = now_ms
@@ -34,11 +38,13 @@ class Call:
             body = encode(response, version)
         except ValueError as error:
             # Our fault, but only this client's loss: no state hangs on the bytes of an answer.
-            self.node.note("error", "an answer could not be encoded", api=self.api.name, reason=str(error))
-            self.node.close(self.slot.connection, "our_fault", f"no answer to {self.api.name} version {version}")
+            self.host.notes.note("error", "an answer could not be encoded", api=self.api.name, reason=str(error))
+            self.host.replies.close(
+                self.slot.connection, "our_fault", f"no answer to {self.api.name} version {version}"
+            )
             return
         head = encode_response_header(header.api_key, version, header.correlation_id)
-        self.node.answer(self.slot, [(len(head) + len(body)).to_bytes(4, "big"), head, body])
+        self.host.replies.answer(self.slot, [(len(head) + len(body)).to_bytes(4, "big"), head, body])
 
     @property
     def client_host(self) -> str:
@@ -48,6 +54,18 @@ class Call:
     @property
     def api(self) -> ApiKey:
         return ApiKey(self.header.api_key)
+
+
+def change_catalog(call: Call, plan: Plan, finish: Finish) -> None:
+    """Make a durable change of the catalog: plan it when it is its turn, answer when it is true."""
+    if not call.host.changes.submit(plan, finish, call.now_ms):
+        close_for_changes(call)
+
+
+def close_for_changes(call: Call) -> None:
+    """More changes wait than the broker keeps: the connection is closed."""
+    why = "too many changes of topics are waiting (metadata_queue_max)"
+    call.host.replies.close(call.slot.connection, "limit", why)
 
 
 def answer_change(call: Call, response: Message) -> Callable[[ErrorCode], None]:

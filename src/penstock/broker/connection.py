@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
+from penstock.broker.produce_template import Shapes
+from penstock.broker.waiting_request import WaitingRequest
 from penstock.ports import Buffer
-
-if TYPE_CHECKING:
-    from penstock.broker.fetch import WaitingFetch
-    from penstock.broker.openings import Opening
-    from penstock.broker.shaped_produce import Shapes
 
 
 class Slot:
@@ -47,9 +43,9 @@ class Connection:
         self.peer = peer
         self.slots: deque[Slot] = deque()
         self.backlog: deque[memoryview] = deque()
-        self.fetches: dict[WaitingFetch, None] = {}
+        self.fetches: dict[WaitingRequest, None] = {}
         self.shapes: Shapes | None = None
-        self.opening: Opening | None = None  # later requests wait for it
+        self.opening: WaitingRequest | None = None  # later requests wait for it
         self.is_paused = False
         self.is_closed = False
         self.held_bytes = 0

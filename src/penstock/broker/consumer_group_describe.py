@@ -25,9 +25,9 @@ def handle_consumer_group_describe(call: Call, request: ConsumerGroupDescribeReq
 
 
 def _describe(call: Call, group_id: str) -> DescribedGroup:
-    group = call.node.groups.consumers.groups.get(group_id)
+    group = call.groups.consumers.groups.get(group_id)
     if group is None:
-        is_classic = group_id in call.node.groups.groups
+        is_classic = group_id in call.groups.groups
         why = f"Group {group_id} is not a consumer group." if is_classic else f"Group {group_id} not found."
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, why, group_id)
     return DescribedGroup(
@@ -59,7 +59,7 @@ def _member(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Member:
 def _assignment(call: Call, parts: Packed) -> Assignment:
     found = []
     for topic_id, indexes in parts:
-        topic = call.node.catalog.by_id(topic_id)
+        topic = call.host.catalog.by_id(topic_id)
         if topic is not None:
             found.append(TopicPartitions(topic_id, topic.name, list(indexes)))
     return Assignment(found)

@@ -33,7 +33,7 @@ def handle_consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatR
         client_id=call.header.client_id or "",
         client_host=call.client_host,
     )
-    call.node.groups.beat(beat, call.reply, call.now_ms)
+    call.groups.beat(beat, call.reply, call.now_ms)
 
 
 def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.call import Call, answer_change
+from penstock.broker.call import Call, answer_change, change_catalog
 from penstock.broker.catalog import NODE_ID
 from penstock.broker.changes import Change, PartitionsAdded
 from penstock.errors import ErrorCode
@@ -27,12 +27,12 @@ def handle_create_partitions(call: Call, request: CreatePartitionsRequest) -> No
                 result.error_code, result.error_message = refused
         return [] if request.validate_only else changes
 
-    call.node.change(call, plan, answer_change(call, response))
+    change_catalog(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tuple[ErrorCode, str] | None:
-    node = call.node
-    topic = node.catalog.topics.get(asked.name)
+    host = call.host
+    topic = host.catalog.topics.get(asked.name)
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic"
     if any(isinstance(c, PartitionsAdded) and c.topic_id == topic.topic_id for c in changes):
@@ -48,13 +48,13 @@ def _plan(call: Call, asked: CreatePartitionsTopic, changes: list[Change]) -> tu
     ):
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "this broker is the only replica of every partition"
     planned = sum(_added(call, change) for change in changes)
-    if node.catalog.partition_count + planned + added > node.config.partitions_max:
-        limit = node.config.partitions_max
+    if host.catalog.partition_count + planned + added > host.config.partitions_max:
+        limit = host.config.partitions_max
         return ErrorCode.POLICY_VIOLATION, f"this broker allows {limit} partitions in all (partitions_max)"
     changes.append(PartitionsAdded(topic.topic_id, asked.count))
     return None
 
 
 def _added(call: Call, change: Change) -> int:
-    topic = call.node.catalog.by_id(change.topic_id) if isinstance(change, PartitionsAdded) else None
+    topic = call.host.catalog.by_id(change.topic_id) if isinstance(change, PartitionsAdded) else None
     return change.partitions - topic.partitions if topic and isinstance(change, PartitionsAdded) else 0

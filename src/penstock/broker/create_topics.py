@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from penstock.broker.call import Call, answer_change
+from penstock.broker.call import Call, answer_change, change_catalog
 from penstock.broker.catalog import NODE_ID, name_fault
 from penstock.broker.changes import Change, TopicCreated
+from penstock.broker.host import Host
 from penstock.errors import ErrorCode
 from penstock.topic_config import TOPIC_SETTINGS, topic_faults
 from penstock.wire.messages.create_topics import (
@@ -18,9 +18,6 @@ from penstock.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
 
 Refused = tuple[ErrorCode, str]
 _DEFAULT = -1
@@ -38,16 +35,16 @@ def handle_create_topics(call: Call, request: CreateTopicsRequest) -> None:
             if times[asked.name] > 1:
                 planned: TopicCreated | Refused = (ErrorCode.INVALID_REQUEST, "named twice in one request")
             else:
-                planned = _plan(call.node, asked, changes)
+                planned = _plan(call.host, asked, changes)
             if isinstance(planned, TopicCreated):
                 changes.append(planned)
             response.topics.append(_result(asked.name, planned))
         return [] if request.validate_only else changes
 
-    call.node.change(call, plan, answer_change(call, response))
+    change_catalog(call, plan, answer_change(call, response))
 
 
-def _plan(node: Node, asked: CreatableTopic, before: Sequence[Change]) -> TopicCreated | Refused:
+def _plan(host: Host, asked: CreatableTopic, before: Sequence[Change]) -> TopicCreated | Refused:
     overrides = {config.name: config.value for config in asked.configs}
     if faults := topic_faults(overrides):
         return ErrorCode.INVALID_CONFIG, "; ".join(faults[:_FAULTS_SAID])
@@ -64,28 +61,28 @@ def _plan(node: Node, asked: CreatableTopic, before: Sequence[Change]) -> TopicC
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"replication factor {asked.replication_factor} is larger than the number of brokers, 1",
         )
-    return plan_topic(node, asked.name, count, {k: v for k, v in overrides.items() if v is not None}, before)
+    return plan_topic(host, asked.name, count, {k: v for k, v in overrides.items() if v is not None}, before)
 
 
 def plan_topic(
-    node: Node, name: str, count: int, overrides: dict[str, str], before: Sequence[Change]
+    host: Host, name: str, count: int, overrides: dict[str, str], before: Sequence[Change]
 ) -> TopicCreated | Refused:
     """The change that creates a topic, or why it cannot be; `before` are planned with it."""
     if fault := name_fault(name):
         return ErrorCode.INVALID_TOPIC_EXCEPTION, fault
-    if name in node.catalog.topics:
+    if name in host.catalog.topics:
         return ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
     if count == _DEFAULT:
-        count = node.config.default_partitions
+        count = host.config.default_partitions
     if count < 1:
         return ErrorCode.INVALID_PARTITIONS, "a topic has at least one partition"
     planned = [change for change in before if isinstance(change, TopicCreated)]
-    if len(node.catalog.topics) + len(planned) >= node.config.topics_max:
-        return ErrorCode.POLICY_VIOLATION, f"this broker allows {node.config.topics_max} topics (topics_max)"
-    if node.catalog.partition_count + sum(c.partitions for c in planned) + count > node.config.partitions_max:
-        limit = node.config.partitions_max
+    if len(host.catalog.topics) + len(planned) >= host.config.topics_max:
+        return ErrorCode.POLICY_VIOLATION, f"this broker allows {host.config.topics_max} topics (topics_max)"
+    if host.catalog.partition_count + sum(c.partitions for c in planned) + count > host.config.partitions_max:
+        limit = host.config.partitions_max
         return ErrorCode.POLICY_VIOLATION, f"this broker allows {limit} partitions in all (partitions_max)"
-    return TopicCreated(name, node.new_id(), count, overrides)
+    return TopicCreated(name, host.new_id(), count, overrides)
 
 
 def _result(name: str, planned: TopicCreated | Refused) -> CreatableTopicResult:

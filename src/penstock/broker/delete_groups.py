@@ -14,4 +14,4 @@ def handle_delete_groups(call: Call, request: DeleteGroupsRequest) -> None:
         results = [DeletableGroupResult(group_id, refused or code) for group_id, refused in codes.items()]
         call.reply(DeleteGroupsResponse(results=results))
 
-    call.node.groups.delete(list(dict.fromkeys(request.groups_names)), codes, finish, call.now_ms)
+    call.groups.delete(list(dict.fromkeys(request.groups_names)), codes, finish, call.now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.call import Call
+from penstock.broker.call import Call, change_catalog
 from penstock.broker.changes import Change, StartMoved
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_records import (
@@ -33,16 +33,16 @@ def handle_delete_records(call: Call, request: DeleteRecordsRequest) -> None:
                     result.error_code, result.low_watermark = code, -1
         call.reply(response)
 
-    call.node.change(call, plan, finish)
+    change_catalog(call, plan, finish)
 
 
 def _plan(call: Call, name: str, asked: DeleteRecordsPartition, changes: list[Change]) -> DeleteRecordsPartitionResult:
     result = DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1)
-    topic = call.node.catalog.topics.get(name)
+    topic = call.host.catalog.topics.get(name)
     if topic is None:
         result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return result
-    partition = call.node.partition(topic, asked.partition_index, call.now_ms)
+    partition = call.host.partition(topic, asked.partition_index, call.now_ms)
     if isinstance(partition, ErrorCode):
         result.error_code = partition
         return result

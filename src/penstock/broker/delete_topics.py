@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from uuid import UUID
 
-from penstock.broker.call import Call, answer_change
+from penstock.broker.call import Call, answer_change, change_catalog
 from penstock.broker.changes import Change, TopicDeleted
 from penstock.errors import ErrorCode
 from penstock.wire.messages.delete_topics import (
@@ -33,11 +33,11 @@ def handle_delete_topics(call: Call, request: DeleteTopicsRequest) -> None:
                 response.responses.append(_plan(call, DeleteTopicState(name, topic_id), changes))
         return changes
 
-    call.node.change(call, plan, answer_change(call, response))
+    change_catalog(call, plan, answer_change(call, response))
 
 
 def _plan(call: Call, state: DeleteTopicState, changes: list[Change]) -> DeletableTopicResult:
-    catalog = call.node.catalog
+    catalog = call.host.catalog
     by_id = state.topic_id != _NO_ID
     if by_id and state.name is not None:
         return DeletableTopicResult(

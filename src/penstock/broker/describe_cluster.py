@@ -20,10 +20,10 @@ def handle_describe_cluster(call: Call, request: DescribeClusterRequest) -> None
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
         call.reply(DescribeClusterResponse(error_code=code, error_message="this is the address of a broker"))
         return
-    host, port = call.node.address
+    host, port = call.host.address
     call.reply(
         DescribeClusterResponse(
-            cluster_id=call.node.catalog.cluster_id,
+            cluster_id=call.host.catalog.cluster_id,
             controller_id=NODE_ID,
             brokers=[DescribeClusterBroker(broker_id=NODE_ID, host=host, port=port)],
         )

@@ -32,7 +32,7 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
         )
         response.results.append(result)
         if resource.resource_type == TOPIC:
-            topic = call.node.catalog.topics.get(resource.resource_name)
+            topic = call.host.catalog.topics.get(resource.resource_name)
             if topic is None:
                 fault = name_fault(resource.resource_name)
                 result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION if fault else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -40,9 +40,9 @@ def handle_describe_configs(call: Call, request: DescribeConfigsRequest) -> None
             else:
                 result.configs = _of_topic(topic, resource, request)
         elif resource.resource_type == GROUP and resource.resource_name:
-            result.configs = _of_group(call.node.config, resource, request)
+            result.configs = _of_group(call.host.config, resource, request)
         elif resource.resource_type == BROKER and resource.resource_name in ("", str(NODE_ID)):
-            result.configs = _by_kafkas_names(call, resource, request) + _of_node(call.node.config, resource, request)
+            result.configs = _by_kafkas_names(call, resource, request) + _of_node(call.host.config, resource, request)
         else:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"this node is broker {NODE_ID}; it has settings for itself and for topics"
@@ -100,8 +100,8 @@ def _by_kafkas_names(
     call: Call, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> list[DescribeConfigsResourceResult]:
     """What consoles and admin clients look for in a broker."""
-    host, port = call.node.address
-    config = call.node.config
+    host, port = call.host.address
+    config = call.host.config
     found = {
         "advertised.listeners": ("list", f"PLAINTEXT://{host}:{port}", "The address told to clients."),
         "auto.create.topics.enable": ("boolean", str(config.auto_create_topics).lower(), "Whether use makes a topic."),

@@ -20,7 +20,7 @@ def handle_describe_groups(call: Call, request: DescribeGroupsRequest) -> None:
 
 
 def _describe(call: Call, group_id: str) -> DescribedGroup:
-    group = call.node.groups.groups.get(group_id)
+    group = call.groups.groups.get(group_id)
     if group is not None:
         return _described(group)
     if call.header.api_version >= _SAYS_NOT_FOUND:

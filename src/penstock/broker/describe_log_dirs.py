@@ -17,7 +17,7 @@ from penstock.wire.messages.describe_log_dirs import (
 
 
 def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> None:
-    catalog = call.node.catalog
+    catalog = call.host.catalog
     if request.topics is None:
         wanted = [(topic, list(range(topic.partitions))) for topic in catalog.topics.values()]
     else:
@@ -29,15 +29,15 @@ def handle_describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> Non
         partitions = [DescribeLogDirsPartition(index, size) for index, size in sizes]
         if partitions:
             topics.append(DescribeLogDirsTopic(topic.name, partitions))
-    call.reply(DescribeLogDirsResponse(results=[DescribeLogDirsResult(log_dir=call.node.config.data, topics=topics)]))
+    call.reply(DescribeLogDirsResponse(results=[DescribeLogDirsResult(log_dir=call.host.config.data, topics=topics)]))
 
 
 def _size(call: Call, topic: Topic, index: int) -> int:
     """What the segments of a partition take; one that is not open is not opened for this."""
-    partition = call.node.store.open.get((topic.raw_id, index))
+    partition = call.host.partitions.open.get((topic.raw_id, index))
     if partition is not None:
         return sum(segment.end for segment in partition.log.segments)
-    disk, folder = call.node.store.disk, partition_folder(topic.topic_id, index)
+    disk, folder = call.host.partitions.disk, partition_folder(topic.topic_id, index)
     size = 0
     with suppress(OSError):
         for base in base_offsets(disk.names(folder), LOG):

@@ -21,9 +21,9 @@ def handle_describe_producers(call: Call, request: DescribeProducersRequest) -> 
     for topic in request.topics:
         result = DescribeProducersTopicResponse(topic.name)
         response.topics.append(result)
-        known = call.node.catalog.topics.get(topic.name)
+        known = call.host.catalog.topics.get(topic.name)
         for index in topic.partition_indexes:
-            partition = call.node.partition(known, index, call.now_ms) if known is not None else None
+            partition = call.host.partition(known, index, call.now_ms) if known is not None else None
             if isinstance(partition, Partition):
                 result.partitions.append(_describe(partition, index))
             else:

@@ -27,7 +27,7 @@ def handle_describe_quorum(call: Call, request: DescribeQuorumRequest) -> None:
         response.topics.append(DescribeQuorumResponseTopic(topic.topic_name, partitions))
     is_known = any(partition.current_voters for topic in response.topics for partition in topic.partitions)
     if is_known and call.header.api_version >= 2:
-        response.nodes = [DescribeQuorumNode(NODE_ID, [DescribeQuorumListener("PLAINTEXT", *call.node.address)])]
+        response.nodes = [DescribeQuorumNode(NODE_ID, [DescribeQuorumListener("PLAINTEXT", *call.host.address)])]
     call.reply(response)
 
 
@@ -35,7 +35,7 @@ def _describe(call: Call, topic: str, index: int) -> DescribeQuorumResponseParti
     if (topic, index) != (_METADATA_LOG, 0):
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return DescribeQuorumResponsePartition(index, code, f"{_METADATA_LOG} alone, partition 0, has a quorum")
-    log, now_ms = call.node.meta.partition.log, call.now_ms
+    log, now_ms = call.host.changes.partition.log, call.now_ms
     keeper = ReplicaState(NODE_ID, NO_UUID, log.written.offset, now_ms, now_ms)
     return DescribeQuorumResponsePartition(
         leader_id=NODE_ID,

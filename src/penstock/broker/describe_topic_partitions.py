@@ -21,7 +21,7 @@ _ALLOWED = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))  # al
 
 
 def handle_describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> None:
-    topics = call.node.catalog.topics
+    topics = call.host.catalog.topics
     named = {topic.name for topic in request.topics}
     begin = request.cursor or DescribeTopicPartitionsCursor()
     if begin.partition_index < 0 or (named and request.cursor is not None and begin.topic_name not in named):

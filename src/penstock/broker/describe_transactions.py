@@ -20,12 +20,12 @@ def handle_describe_transactions(call: Call, request: DescribeTransactionsReques
 def _describe(call: Call, transactional_id: str) -> DescribedTransaction:
     if not transactional_id:
         return DescribedTransaction(ErrorCode.INVALID_REQUEST, transactional_id)
-    known = call.node.transactions.table.get(transactional_id)
+    known = call.transactions.table.get(transactional_id)
     if known is None:
         return DescribedTransaction(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
     topics: dict[str, TransactionTopic] = {}
     for topic_id, index in known.partitions:
-        topic = call.node.catalog.by_id(topic_id)
+        topic = call.host.catalog.by_id(topic_id)
         if topic is not None:
             topics.setdefault(topic.name, TransactionTopic(topic.name)).partitions.append(index)
     return DescribedTransaction(

@@ -21,7 +21,7 @@ _TEXTS: dict[int, str] = {
 
 def handle_elect_leaders(call: Call, request: ElectLeadersRequest) -> None:
     """Who names no partitions hears of those that changed leaders: of none."""
-    topics = call.node.catalog.topics
+    topics = call.host.catalog.topics
     if request.topic_partitions is None:
         call.reply(ElectLeadersResponse(replica_election_results=[ReplicaElectionResult(name) for name in topics]))
         return

@@ -24,7 +24,7 @@ def handle_end_txn(call: Call, request: EndTxnRequest) -> None:
     if not request.transactional_id:
         reply(ErrorCode.INVALID_REQUEST, Owner(-1, -1))
         return
-    call.node.transactions.end(
+    call.transactions.end(
         request.transactional_id,
         Owner(request.producer_id, request.producer_epoch),
         request.committed,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.events import Part
+from penstock.broker.host import Host
 from penstock.broker.partition import Partition, Shown
+from penstock.broker.waiting_fetch import WaitingFetch
 from penstock.errors import ErrorCode
 from penstock.log.log import Log
 from penstock.log.reading import DamagedError, aborted_between, begin_of, read_until
@@ -20,9 +22,6 @@ from penstock.wire.fetch import (
     encode_fetch_response,
 )
 from penstock.wire.header import RequestHeader
-
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
 
 _UNKNOWN = -1
 _SMALL_BYTES = 64 * 1024
@@ -67,65 +66,48 @@ class Collected:
         self.topics: list[tuple[bytes, list[FetchedPartition]]] = []
 
 
-class WaitingFetch:
-    """A fetch that has not enough yet; `missing` bytes would make it enough."""
-
-    __slots__ = ("call", "deadline_ms", "header", "is_done", "loads", "missing", "partitions", "refused", "slot")
-
-    def __init__(self, slot: Slot, header: RequestHeader, call: FetchCall, deadline_ms: int) -> None:
-        self.slot = slot
-        self.header = header
-        self.call = call
-        self.deadline_ms = deadline_ms
-        self.loads: dict[Log, int] = {}  # how often the disk was asked for each
-        self.refused: dict[Log, ErrorCode] = {}  # what cannot be read is found out once
-        self.missing = 0
-        self.is_done = False
-        self.partitions: list[Partition] = []
-
-
-def handle_fetch(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int) -> None:
+def handle_fetch(host: Host, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int) -> None:
     """Answer at once if there is enough or something is wrong, else when there is, or in time."""
     call = decode_fetch(frame, header.size, header.api_version)
     if call.session_id != 0 and call.session_epoch > 0:
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, code, []))
+        host.replies.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, code, []))
         return
-    _go_on(node, WaitingFetch(slot, header, call, now_ms + call.max_wait_ms), now_ms)
+    _go_on(host, WaitingFetch(slot, header, call, now_ms + call.max_wait_ms), now_ms)
 
 
-def _go_on(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
-    plan = _plan(node, waiting, now_ms)
+def _go_on(host: Host, waiting: WaitingFetch, now_ms: int) -> None:
+    plan = _plan(host, waiting, now_ms)
     if plan.absent:
-        _load(node, waiting, plan.absent)
+        _load(host, waiting, plan.absent)
     else:
-        _answer_or_wait(node, waiting, plan, now_ms)
+        _answer_or_wait(host, waiting, plan, now_ms)
 
 
-def _load(node: Node, waiting: WaitingFetch, absent: list[Absent]) -> None:
+def _load(host: Host, waiting: WaitingFetch, absent: list[Absent]) -> None:
     for log in dict.fromkeys(each.log for each in absent):
         waiting.loads[log] = waiting.loads.get(log, 0) + 1
     waiting.slot.connection.fetches[waiting] = None
-    node.loads.want(waiting, [each.part for each in absent])
+    host.loads.want(waiting, [each.part for each in absent])
 
 
-def on_loaded(node: Node, job: int, now_ms: int) -> None:
+def on_loaded(host: Host, job: int, now_ms: int) -> None:
     """What a fetch reads has come from the disk: go on with it, as everything is by now."""
-    waiting = node.loads.end(job)
+    waiting = host.loads.end(job)
     if not waiting.is_done and not waiting.slot.connection.is_closed:
-        _go_on(node, waiting, now_ms)
+        _go_on(host, waiting, now_ms)
 
 
-def _answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
+def _answer_or_wait(host: Host, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
     call = waiting.call
-    found = _collect(node, waiting, plan)
+    found = _collect(host, waiting, plan)
     if found.absent:
-        _load(node, waiting, found.absent)
+        _load(host, waiting, found.absent)
         return
     is_enough = found.size >= call.min_bytes or found.has_error or found.is_cut
     if is_enough or now_ms >= waiting.deadline_ms or not call.topics:
         abandon(waiting)
-        _answer(node, waiting.slot, waiting.header, found)
+        _answer(host, waiting.slot, waiting.header, found)
         return
     waiting.missing = call.min_bytes - found.size
     for _, shares in plan.topics:
@@ -134,26 +116,27 @@ def _answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) 
                 share.partition.fetches[waiting] = None
                 waiting.partitions.append(share.partition)
     waiting.slot.connection.fetches[waiting] = None
-    node.wake_at(waiting.deadline_ms, waiting)
+    host.timers.add(waiting.deadline_ms, waiting)
 
 
-def on_visible(node: Node, partition: Partition, shown: Shown, now_ms: int) -> None:
+def on_visible(host: Host, partition: Partition, shown: Shown, now_ms: int) -> None:
     """More of a partition can be read: answer the fetches for which that is enough."""
     visible, stable = shown
     for waiting in list(partition.fetches):
-        waiting.missing -= stable if waiting.call.is_committed else visible
-        if waiting.missing <= 0:
-            finish(node, waiting, now_ms)
+        if isinstance(waiting, WaitingFetch):
+            waiting.missing -= stable if waiting.call.is_committed else visible
+            if waiting.missing <= 0:
+                finish(host, waiting, now_ms)
 
 
-def finish(node: Node, waiting: WaitingFetch, now_ms: int) -> None:
+def finish(host: Host, waiting: WaitingFetch, now_ms: int) -> None:
     """Enough has come for a waiting fetch, or its time has: answer it with what there is now."""
     if waiting.is_done:
         return
     abandon(waiting)
     if not waiting.slot.connection.is_closed:
         # What was in memory when it began to wait may have left it.
-        _go_on(node, WaitingFetch(waiting.slot, waiting.header, waiting.call, waiting.deadline_ms), now_ms)
+        _go_on(host, WaitingFetch(waiting.slot, waiting.header, waiting.call, waiting.deadline_ms), now_ms)
 
 
 def abandon(waiting: WaitingFetch) -> None:
@@ -164,36 +147,45 @@ def abandon(waiting: WaitingFetch) -> None:
     waiting.slot.connection.fetches.pop(waiting, None)
 
 
-def forget_all(node: Node, connection: Connection) -> None:
+def forget_all(host: Host, connection: Connection) -> None:
     """A client is gone: none of its fetches waits for anything any more."""
     for waiting in list(connection.fetches):
-        node.loads.forget(waiting)
-        abandon(waiting)
+        if isinstance(waiting, WaitingFetch):
+            host.loads.forget(waiting)
+            abandon(waiting)
 
 
-def _answer(node: Node, slot: Slot, header: RequestHeader, found: Collected) -> None:
-    node.counters.fetched_bytes += found.size
-    node.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, 0, found.topics))
+def wake_all(host: Host, partition: Partition) -> None:
+    """The topic was deleted: what waits for its records is answered in this step."""
+    for waiting in list(partition.fetches):
+        if isinstance(waiting, WaitingFetch):
+            waiting.missing = 0
+            host.timers.add(0, waiting)
 
 
-def _room(node: Node, call: FetchCall) -> int:
-    return 0 if node.room.is_full else min(call.bytes_max, node.config.fetch_bytes_max, node.config.fetch_bytes_step)
+def _answer(host: Host, slot: Slot, header: RequestHeader, found: Collected) -> None:
+    host.counters.fetched_bytes += found.size
+    host.replies.answer(slot, encode_fetch_response(header.api_version, header.correlation_id, 0, found.topics))
 
 
-def _plan(node: Node, waiting: WaitingFetch, now_ms: int) -> Plan:
+def _room(host: Host, call: FetchCall) -> int:
+    return 0 if host.room.is_full else min(call.bytes_max, host.config.fetch_bytes_max, host.config.fetch_bytes_step)
+
+
+def _plan(host: Host, waiting: WaitingFetch, now_ms: int) -> Plan:
     call = waiting.call
     by_id = waiting.header.api_version >= BY_TOPIC_ID
-    room = _room(node, call)
+    room = _room(host, call)
     plan = Plan([], [])
     for key, wanted in call.topics:
-        topic = node.catalog.find(key, by_id)
+        topic = host.catalog.find(key, by_id)
         shares = []
         for fetch in wanted:
             partition: Partition | ErrorCode
             if topic is None:
                 partition = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
-                partition = node.partition(topic, fetch.partition, now_ms)
+                partition = host.partition(topic, fetch.partition, now_ms)
             size = 0
             if room > 0 and isinstance(partition, Partition):
                 size = _share(waiting, partition.log, fetch, room, plan.absent)
@@ -220,16 +212,16 @@ def _share(waiting: WaitingFetch, log: Log, fetch: FetchPartition, room: int, ab
     return size
 
 
-def _collect(node: Node, waiting: WaitingFetch, plan: Plan) -> Collected:
+def _collect(host: Host, waiting: WaitingFetch, plan: Plan) -> Collected:
     call = waiting.call
-    found = Collected(_room(node, call), call.is_committed, may_exceed=not node.room.is_full)
+    found = Collected(_room(host, call), call.is_committed, may_exceed=not host.room.is_full)
     for key, shares in plan.topics:
         fetched = []
         for share in shares:
             if isinstance(share.partition, ErrorCode):
                 fetched.append(_error(found, share.fetch, share.partition))
             else:
-                fetched.append(_read(node, waiting, share.partition, share, found))
+                fetched.append(_read(host, waiting, share.partition, share, found))
         found.topics.append((key, fetched))
     return found
 
@@ -239,7 +231,7 @@ def _error(found: Collected, fetch: FetchPartition, code: ErrorCode) -> FetchedP
     return FetchedPartition(fetch.partition, code, _UNKNOWN, _UNKNOWN, _UNKNOWN, None, b"")
 
 
-def _read(node: Node, waiting: WaitingFetch, partition: Partition, share: Share, found: Collected) -> FetchedPartition:
+def _read(host: Host, waiting: WaitingFetch, partition: Partition, share: Share, found: Collected) -> FetchedPartition:
     fetch = share.fetch
     log = partition.log
     if fetch.leader_epoch > LEADER_EPOCH:
@@ -258,11 +250,11 @@ def _read(node: Node, waiting: WaitingFetch, partition: Partition, share: Share,
         try:
             records, following = read_until(log, fetch.offset, size, limit)
         except DamagedError as damaged:
-            node.on_damage(partition, damaged.damage)
+            host.notes.damage(partition, damaged.damage)
             waiting.refused[log] = ErrorCode.CORRUPT_MESSAGE
             return _error(found, fetch, ErrorCode.CORRUPT_MESSAGE)
         except OSError as error:
-            node.note("error", "read failed", partition=partition.name, reason=str(error))
+            host.notes.note("error", "read failed", partition=partition.name, reason=str(error))
             waiting.refused[log] = ErrorCode.KAFKA_STORAGE_ERROR
             return _error(found, fetch, ErrorCode.KAFKA_STORAGE_ERROR)
     if found.size and len(records) > found.room:

@@ -15,7 +15,7 @@ def handle_find_coordinator(call: Call, request: FindCoordinatorRequest) -> None
     is_known = request.key_type in (GROUP, TRANSACTION)
     code = ErrorCode.NONE if is_known else ErrorCode.INVALID_REQUEST
     why = None if is_known else f"this node looks after groups and transactions, not after type {request.key_type}"
-    host, port = call.node.address if is_known else ("", -1)
+    host, port = call.host.address if is_known else ("", -1)
     node_id = NODE_ID if is_known else -1
     if call.header.api_version < _MANY_KEYS:
         message = None if call.header.api_version < 1 else why

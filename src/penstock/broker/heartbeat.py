@@ -15,15 +15,15 @@ def handle_heartbeat(call: Call, request: HeartbeatRequest) -> None:
 def _beat(call: Call, request: HeartbeatRequest) -> ErrorCode:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    consumers = call.node.groups.consumers
+    consumers = call.groups.consumers
     if (newer := consumers.groups.get(request.group_id)) is not None:
         fault = fault_of(newer, request.member_id, request.group_instance_id, request.generation_id)
         return fault or heartbeat(consumers, newer, request.member_id, call.now_ms)
-    group = call.node.groups.groups.get(request.group_id)
+    group = call.groups.groups.get(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if fault := group.fault_of(request.member_id, request.group_instance_id):
         return fault
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    return call.node.groups.heartbeat(group, request.member_id, call.now_ms)
+    return call.groups.heartbeat(group, request.member_id, call.now_ms)

@@ -30,4 +30,4 @@ def handle_join_group(call: Call, request: JoinGroupRequest) -> None:
             response.protocol_name = "" if version < _NULL_PROTOCOL else None
         call.reply(response)
 
-    call.node.groups.join(request.group_id, joiner, reply, call.now_ms)
+    call.groups.join(request.group_id, joiner, reply, call.now_ms)

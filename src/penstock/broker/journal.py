@@ -36,12 +36,20 @@ C = TypeVar("C")
 class Journal(Generic[T, C]):
     """`partition` is flushed and synced by the node like any other."""
 
-    def __init__(self, partition: Partition, table: T, encode: Callable[[C], bytes]) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        table: T,
+        encode: Callable[[C], bytes],
+        dirty: dict[Partition, None],
+        advance: Callable[[Partition, int], None],
+    ) -> None:
+        """`advance` moves the start of the log, once a snapshot holds all that was before it."""
         self.partition = partition
+        self._dirty = dirty
+        self._advance = advance
         self.table = table
         self._encode = encode
-        self.on_dirty: Callable[[Partition], None] = lambda _: None
-        self.on_compacted: Callable[[Partition, int], None] = lambda *_: None
         self._pending = 0  # writes that are neither durable nor failed
         self._queue: deque[tuple[list[C], Finish, int]] = deque()  # in order, whoever writes while others are told
         self._snapshot_bytes = 0
@@ -74,7 +82,7 @@ class Journal(Generic[T, C]):
             return
         self._pending += 1
         self.partition.when_durable(_Written(self, changes, finish))
-        self.on_dirty(self.partition)
+        self._dirty[self.partition] = None
 
     def written(self, changes: list[C], finish: Finish, code: ErrorCode) -> None:
         """Changes are durable, and so true; or they failed."""
@@ -106,7 +114,7 @@ class Journal(Generic[T, C]):
         def finish(code: ErrorCode) -> None:
             if not code:
                 self._snapshot_bytes = log.bytes_written - before
-                self.on_compacted(self.partition, start)
+                self._advance(self.partition, start)
 
         before = log.bytes_written
         self._append(snapshot, finish, now_ms)
@@ -131,6 +139,8 @@ def open_journal(
     decode: Callable[[bytes], C],
     config: BrokerConfig,
     now_ms: int,
+    dirty: dict[Partition, None],
+    advance: Callable[[Partition, int], None],
 ) -> Journal[T, C]:
     """The log in `folder`, replayed into `table`. StorageError if it is damaged."""
     disk.make_folder(folder)
@@ -140,4 +150,4 @@ def open_journal(
         log.prove_start()
     for value in read_values(log, f"log of {folder}"):
         table.replay_(decode(value))
-    return Journal(Partition(folder, log, is_own=True), table, encode)
+    return Journal(Partition(folder, log, is_own=True), table, encode, dirty, advance)

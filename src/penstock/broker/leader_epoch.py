@@ -16,7 +16,7 @@ from penstock.wire.messages.offset_for_leader_epoch import (
 def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> None:
     response = OffsetForLeaderEpochResponse()
     for topic in request.topics:
-        known = call.node.catalog.topics.get(topic.topic)
+        known = call.host.catalog.topics.get(topic.topic)
         results = []
         for asked in topic.partitions:
             result = EpochEndOffset(partition=asked.partition)
@@ -24,7 +24,7 @@ def handle_offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequ
             if known is None:
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            partition = call.node.partition(known, asked.partition, call.now_ms)
+            partition = call.host.partition(known, asked.partition, call.now_ms)
             if isinstance(partition, ErrorCode):
                 result.error_code = partition
             elif asked.current_leader_epoch > LEADER_EPOCH:

@@ -25,7 +25,7 @@ def handle_leave_group(call: Call, request: LeaveGroupRequest) -> None:
         results = [MemberResponse(*leaver, code) for leaver, code in zip(leavers, codes, strict=True)]
         call.reply(LeaveGroupResponse(members=results))
 
-    groups = call.node.groups
+    groups = call.groups
     group = groups.groups.get(request.group_id)
     if request.group_id in groups.consumers.groups:
         groups.consumers.leave_classic(request.group_id, leavers, reply, call.now_ms)

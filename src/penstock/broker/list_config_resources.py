@@ -24,7 +24,7 @@ def handle_list_config_resources(call: Call, request: ListConfigResourcesRequest
         return
     found = []
     if TOPIC in wanted:
-        found += [ListedConfigResource(name, TOPIC) for name in call.node.catalog.topics]
+        found += [ListedConfigResource(name, TOPIC) for name in call.host.catalog.topics]
     if BROKER in wanted:
         found.append(ListedConfigResource(str(NODE_ID), BROKER))
     call.reply(ListConfigResourcesResponse(config_resources=found))

@@ -12,7 +12,7 @@ _CLASSIC, _CONSUMER = "classic", "consumer"
 def handle_list_groups(call: Call, request: ListGroupsRequest) -> None:
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
-    groups = call.node.groups
+    groups = call.groups
     found = [
         ListedGroup(group.group_id, group.protocol_type, group.state.value, _CLASSIC)
         for group in groups.groups.values()

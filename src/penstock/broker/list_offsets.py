@@ -24,7 +24,7 @@ _REMOTE = (-5, -6)  # tiered storage, of which there is none
 def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
     response = ListOffsetsResponse()
     for topic in request.topics:
-        known = call.node.catalog.topics.get(topic.name)
+        known = call.host.catalog.topics.get(topic.name)
         answers = []
         for wanted in topic.partitions:
             answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
@@ -32,7 +32,7 @@ def handle_list_offsets(call: Call, request: ListOffsetsRequest) -> None:
             if known is None:
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            partition = call.node.partition(known, wanted.partition_index, call.now_ms)
+            partition = call.host.partition(known, wanted.partition_index, call.now_ms)
             if isinstance(partition, ErrorCode):
                 answer.error_code = partition
             else:
@@ -55,7 +55,7 @@ def _look_up(
     try:
         found = _find(partition.log, wanted.timestamp, end_offset)
     except OSError as error:
-        call.node.note("error", "read failed", partition=partition.name, reason=str(error))
+        call.host.notes.note("error", "read failed", partition=partition.name, reason=str(error))
         answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         return
     if found is not None:

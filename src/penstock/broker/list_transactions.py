@@ -15,7 +15,7 @@ _ALSO_KAFKAS = {"Dead", "PrepareEpochFence"}  # states that it never shows
 
 
 def handle_list_transactions(call: Call, request: ListTransactionsRequest) -> None:
-    known = call.node.transactions.table.transactions.values()
+    known = call.transactions.table.transactions.values()
     found = [
         ListedTransaction(each.transactional_id, each.producer_id, each.state.value)
         for each in known

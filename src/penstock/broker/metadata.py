@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from penstock.broker.call import Call
+from penstock.broker.call import Call, change_catalog
 from penstock.broker.catalog import NODE_ID, Topic, name_fault
 from penstock.broker.changes import Change
 from penstock.broker.create_topics import plan_topic
@@ -31,40 +31,40 @@ def handle_metadata(call: Call, request: MetadataRequest) -> None:
     def plan() -> list[Change]:
         changes: list[Change] = []
         for name in _missing_names(call, request):
-            planned = plan_topic(call.node, name, call.node.config.default_partitions, {}, changes)
+            planned = plan_topic(call.host, name, call.host.config.default_partitions, {}, changes)
             if not isinstance(planned, tuple):
                 changes.append(planned)
         return changes
 
-    call.node.change(call, plan, lambda _: call.reply(_describe(call, request)))
+    change_catalog(call, plan, lambda _: call.reply(_describe(call, request)))
 
 
 def _missing_names(call: Call, request: MetadataRequest) -> list[str]:
     """Valid names of topics that do not exist and that this client may have created by asking."""
-    if not (request.allow_auto_topic_creation and call.node.config.auto_create_topics and request.topics):
+    if not (request.allow_auto_topic_creation and call.host.config.auto_create_topics and request.topics):
         return []
     names = dict.fromkeys(topic.name for topic in request.topics if topic.topic_id == _NO_ID)
-    return [name for name in names if name and name not in call.node.catalog.topics and name_fault(name) is None]
+    return [name for name in names if name and name not in call.host.catalog.topics and name_fault(name) is None]
 
 
 def _describe(call: Call, request: MetadataRequest) -> MetadataResponse:
-    node = call.node
-    host, port = node.address
+    catalog = call.host.catalog
+    host, port = call.host.address
     wants_all = request.topics is None or (call.header.api_version == 0 and not request.topics)
     if wants_all:
-        topics = [_topic(topic) for topic in node.catalog.topics.values()]
+        topics = [_topic(topic) for topic in catalog.topics.values()]
     else:
         topics = [_asked(call, asked) for asked in request.topics or ()]
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=NODE_ID, host=host, port=port)],
-        cluster_id=node.catalog.cluster_id,
+        cluster_id=catalog.cluster_id,
         controller_id=NODE_ID,
         topics=topics,
     )
 
 
 def _asked(call: Call, asked: MetadataRequestTopic) -> MetadataResponseTopic:
-    catalog = call.node.catalog
+    catalog = call.host.catalog
     if asked.topic_id != _NO_ID:
         topic = catalog.by_id(asked.topic_id)
         if topic is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from penstock.broker.catalog import Catalog
 from penstock.broker.changes import Change, ClusterNamed, decode_change, encode_change
@@ -38,18 +38,35 @@ class Pending(NamedTuple):
     finish: Finish
 
 
+class CatalogWatcher(Protocol):
+    """What is told of changes of the catalog, once they are true."""
+
+    def on_changed(self, change: Change) -> None: ...
+
+    def on_gone(self, partition: Partition) -> None:
+        """The topic of an open partition was deleted."""
+
+
 class MetaLog:
     """`partition` is flushed and synced by the node like any other."""
 
-    def __init__(self, partition: Partition, store: Store, catalog: Catalog, waiting_max: int) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        store: Store,
+        catalog: Catalog,
+        waiting_max: int,
+        dirty: dict[Partition, None],
+        watcher: CatalogWatcher,
+    ) -> None:
         self.partition = partition
+        self._dirty = dirty
+        self._watcher = watcher
         self._store = store
         self._catalog = catalog
         self._waiting: deque[Pending] = deque()
         self._waiting_max = waiting_max
         self._is_busy = False
-        self.on_gone: Callable[[Partition], None] = lambda _: None
-        self.on_changed: Callable[[Change], None] = lambda _: None
 
     def submit(self, plan: Plan, finish: Finish, now_ms: int) -> bool:
         """Plan and write a change when it is its turn; False if too many wait already."""
@@ -57,6 +74,7 @@ class MetaLog:
             return False
         self._waiting.append(Pending(plan, finish))
         self.run(now_ms)
+        self._dirty[self.partition] = None
         return True
 
     def run(self, now_ms: int) -> None:
@@ -100,8 +118,8 @@ class MetaLog:
             for change in changes:
                 self._catalog.replay_(change)
                 for gone in self._store.apply(change):
-                    self.on_gone(gone)
-                self.on_changed(change)
+                    self._watcher.on_gone(gone)
+                self._watcher.on_changed(change)
             keep_spare(self._store.disk)
         finish(code)
 
@@ -121,7 +139,17 @@ class _Written(NamedTuple):
         self.meta.written(self.changes, self.finish, code)
 
 
-def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalog, name: str, now_ms: int) -> MetaLog:
+def open_metalog(
+    disk: Disk,
+    config: BrokerConfig,
+    store: Store,
+    catalog: Catalog,
+    name: str,
+    now_ms: int,
+    *,
+    dirty: dict[Partition, None],
+    watcher: CatalogWatcher,
+) -> MetaLog:
     """The metadata log, replayed into `catalog`; a new one names the cluster. StorageError if it is damaged."""
     disk.make_folder(META_FOLDER)
     disk.make_folder(TOPICS_FOLDER)
@@ -140,7 +168,8 @@ def open_metalog(disk: Disk, config: BrokerConfig, store: Store, catalog: Catalo
         _write_now(log, snapshot, now_ms)
         log.advance_start(log.active.base_offset)
     keep_spare(disk)
-    return MetaLog(Partition("metadata", log, is_own=True), store, catalog, config.metadata_queue_max)
+    own = Partition("metadata", log, is_own=True)
+    return MetaLog(own, store, catalog, config.metadata_queue_max, dirty, watcher)
 
 
 def _write_now(log: Log, changes: list[Change], now_ms: int) -> None:

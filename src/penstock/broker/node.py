@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 from uuid import UUID
 
-from penstock.broker.api import COLD, HOT
+from penstock.broker.api import HANDLERS
 from penstock.broker.api_versions import refuse_api_versions
 from penstock.broker.call import Call
 from penstock.broker.catalog import Catalog, Topic
@@ -13,83 +14,97 @@ from penstock.broker.changes import Change, TopicDeleted
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.counters import Counters
 from penstock.broker.events import (
-    Close,
     Connected,
     Drained,
     Effect,
     Event,
     Loaded,
-    Note,
     Opened,
     Pause,
     Received,
-    Reply,
     Resume,
     Synced,
 )
-from penstock.broker.fetch import WaitingFetch, finish, forget_all, on_loaded, on_visible
+from penstock.broker.fetch import finish, forget_all, handle_fetch, on_loaded, on_visible, wake_all
 from penstock.broker.groups.coordinator import Coordinator
 from penstock.broker.groups.journal import open_group_journal
-from penstock.broker.loads import Loads
-from penstock.broker.metalog import Finish, Plan, open_metalog
+from penstock.broker.host import Host
+from penstock.broker.metalog import open_metalog
+from penstock.broker.notes import Notes
 from penstock.broker.openings import Openings
 from penstock.broker.partition import Partition
-from penstock.broker.produce import on_opened
-from penstock.broker.room import REPLY_BYTES_UNHELD, Room
+from penstock.broker.produce import handle_produce, on_opened
+from penstock.broker.replies import Replies
+from penstock.broker.room import Room
 from penstock.broker.shaped_produce import produce_shaped
 from penstock.broker.store import Store
 from penstock.broker.syncs import Syncs
-from penstock.broker.timers import Timers
 from penstock.broker.transactions.coordinator import open_transactions
 from penstock.broker.transactions.found import agree_on
-from penstock.config import BrokerConfig, clipped
-from penstock.errors import ErrorCode, PeerError, StorageError, invariant
-from penstock.log.scan import Damage
-from penstock.ports import Buffer, Disk
+from penstock.config import BrokerConfig
+from penstock.errors import PeerError, StorageError, invariant
+from penstock.ports import Disk
 from penstock.wire.apis import APIS, ApiKey
 from penstock.wire.header import RequestHeader, decode_request_header
 from penstock.wire.message import decode_request
 
 TRIM_PAUSE_MS = 100
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
 
 
 class Node:
     """The state of a queue node. `step` is the only way in, `next_deadline_ms` says when to call it again."""
 
     def __init__(
-        self, disk: Disk, config: BrokerConfig, address: tuple[str, int], new_id: Callable[[], UUID], now_ms: int
+        self,
+        disk: Disk,
+        config: BrokerConfig,
+        address: tuple[str, int],
+        new_id: Callable[[], UUID],
+        now_ms: int,
+        on_group_ended: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`on_group_ended` is told the id of each group that ends: the next group of that id begins anew."""
         self.config = config
-        self.address = address
-        self.new_id = new_id
+        self.connections: dict[int, Connection] = {}
         self.catalog = Catalog()
         self.counters = Counters()
-        self.store = Store(disk, config, self.catalog)
-        self.meta = open_metalog(disk, config, self.store, self.catalog, new_id().hex[:22], now_ms)
-        self.meta.on_gone = self._on_gone
-        self.meta.on_changed = self._on_changed
-        journal = open_group_journal(disk, config, now_ms)
-        self.groups = Coordinator(journal, config, self.catalog, new_id, now_ms)
-        self.groups.on_full = self._on_groups_full
-        self.dirty: dict[Partition, None] = {}
-        self.next_producer_id = self.catalog.producer_ids_below
-        self.transactions = open_transactions(self, disk, now_ms)
-        for own in (journal, self.transactions.journal):
-            own.on_dirty = self._on_dirty
-            own.on_compacted = self.store.advance
-        self.connections: dict[int, Connection] = {}
-        self._effects: list[Effect] = []
-        self._outbox: dict[Connection, list[Buffer]] = {}
-        self._timers = Timers()
-        self.loads = Loads(config.loads_max)
-        self.openings = Openings(config)
-        self._syncs = Syncs(config.checkpoint_ms)
-        self._retention_at_ms = now_ms + config.retention_check_ms
         self.room = Room(config)
-        self.store.on_opened = self._on_opened
-        self.store.on_trouble = self._on_trouble
+        self._effects: list[Effect] = []  # of this step
+        self._notes = Notes(self._effects, self.counters)
+        self._replies = Replies(self._effects, self.room, self.counters)
+        self._syncs = Syncs(config.checkpoint_ms)
+        self._dirty: dict[Partition, None] = {}
+        self._retention_at_ms = now_ms + config.retention_check_ms
+        self.store = Store(disk, config, self.catalog, self)
+        cluster = new_id().hex[:22]
+        self.meta = open_metalog(
+            disk, config, self.store, self.catalog, cluster, now_ms, dirty=self._dirty, watcher=self
+        )
+        self.openings = Openings(config)
+        self.host = Host(
+            config=config,
+            address=address,
+            new_id=new_id,
+            catalog=self.catalog,
+            partitions=self.store,
+            dirty=self._dirty,
+            replies=self._replies,
+            changes=self.meta,
+            counters=self.counters,
+            room=self.room,
+            openings=self.openings,
+            notes=self._notes,
+        )
+        self.loads = self.host.loads
+        self._timers = self.host.timers
+        journal = open_group_journal(disk, config, now_ms, dirty=self._dirty, advance=self.store.advance)
+        self.groups = Coordinator(journal, config, self.catalog, new_id, self._notes, on_group_ended, now_ms)
+        self.transactions = open_transactions(self.host, self.groups, disk, now_ms)
         for name in self.store.remove_orphans():
-            self.note("warning", "unknown topic folder", folder=name, hint="it holds records; nothing was removed")
+            hint = "it holds records; nothing was removed"
+            self._notes.note("warning", "unknown topic folder", folder=name, hint=hint)
 
     def step(self, events: Iterable[Event], now_ms: int) -> list[Effect]:
         """Take in all that happened since the last step; say what to do. Frames may be reused afterwards."""
@@ -100,9 +115,9 @@ class Node:
             elif isinstance(event, Synced):
                 self._on_synced(event, now_ms)
             elif isinstance(event, Loaded):
-                on_loaded(self, event.job, now_ms)
+                on_loaded(self.host, event.job, now_ms)
             elif isinstance(event, Opened):
-                on_opened(self, event, now_ms)
+                on_opened(self.host, self.transactions, event, now_ms)
             elif isinstance(event, Drained):
                 if (connection := self.connections.get(event.connection)) is not None:
                     self.room.drained(connection)
@@ -115,14 +130,16 @@ class Node:
         self._settle(now_ms)
         while self.room.paused and self._resume_some(now_ms):
             self._settle(now_ms)
-        for connection, chunks in self._outbox.items():
-            if chunks and not connection.is_closed:
-                effects.append(Reply(connection.number, chunks, connection.unsent_bytes > 0))
+        self._replies.send()
         effects += self.loads.take()
         effects += self.openings.take()
-        self._outbox.clear()
-        self._effects = []
-        return effects
+        return self._take_effects()
+
+    def _take_effects(self) -> list[Effect]:
+        """The parts of the node share the list, so that it is emptied and not replaced."""
+        taken = self._effects[:]
+        self._effects.clear()
+        return taken
 
     @property
     def next_deadline_ms(self) -> int:
@@ -146,7 +163,7 @@ class Node:
             connection.backlog.append(memoryview(bytearray(frame)))
             self._pause(connection)
             return
-        if connection.shapes is None or not produce_shaped(self, connection, connection.shapes, frame, now_ms):
+        if connection.shapes is None or not produce_shaped(self.host, connection, connection.shapes, frame, now_ms):
             self._handle(connection, frame, now_ms)
 
     def _handle(self, connection: Connection, frame: memoryview, now_ms: int) -> None:
@@ -155,102 +172,65 @@ class Node:
             api = APIS[header.api_key]
             size = len(frame)
             slot = Slot(connection, size)
-            self.enter(slot)
+            self._replies.enter(slot)
             self.counters.requests[header.api_key] += 1
-            if size > self.config.request_bytes_max and header.api_key != ApiKey.PRODUCE:
+            if size > self.config.request_bytes_max and header.api_key != _PRODUCE:
                 raise PeerError(f"{api.name} with {size} bytes is larger than any that makes sense")
             if not api.min_version <= header.api_version <= api.max_version:
                 self._refuse_version(slot, header, now_ms)
                 return
-            hot = HOT.get(header.api_key)
-            if hot is not None:
-                hot(self, slot, header, frame, now_ms)
+            if header.api_key == _PRODUCE:
+                handle_produce(self.host, self.transactions, slot, header, frame, now_ms)
+            elif header.api_key == _FETCH:
+                handle_fetch(self.host, slot, header, frame, now_ms)
             else:
                 request = decode_request(api.request, frame, header.api_version, header.size)
-                COLD[header.api_key](Call(self, slot, header, now_ms), request)
+                HANDLERS[header.api_key](self._call(slot, header, now_ms), request)
         except PeerError as error:
-            self.close(connection, "protocol", str(error))
+            self._replies.close(connection, "protocol", str(error))
 
     def _refuse_version(self, slot: Slot, header: RequestHeader, now_ms: int) -> None:
         if header.api_key != ApiKey.API_VERSIONS:
             name = APIS[header.api_key].name
             raise PeerError(f"{name} version {header.api_version} is not supported")
-        refuse_api_versions(Call(self, slot, header, now_ms))
+        refuse_api_versions(self._call(slot, header, now_ms))
 
-    def enter(self, slot: Slot) -> None:
-        """A request takes its place in the order of its connection."""
-        connection = slot.connection
-        connection.slots.append(slot)
-        self.room.take(connection, slot.held_bytes)
+    def _call(self, slot: Slot, header: RequestHeader, now_ms: int) -> Call:
+        return Call(self.host, self.groups, self.transactions, slot, header, now_ms)
 
-    def answer(self, slot: Slot, reply: bytes | list[Buffer]) -> None:
-        """Answer a request; it leaves when all before it on its connection have been answered."""
-        slot.reply = reply
-        connection = slot.connection
-        slots = connection.slots
-        if slots and slots[0].reply is None:
-            self.room.hold_back(slot, reply)
-            return
-        out = self._outbox.get(connection)
-        if out is None:
-            out = self._outbox[connection] = []
-        freed = size = 0
-        while slots and (ready := slots[0].reply) is not None:
-            freed += slots.popleft().held_bytes
-            if type(ready) is bytes:
-                out.append(ready)
-                size += len(ready)
-            else:
-                out += ready  # type: ignore[arg-type]  # a list of chunks, if it is not bytes
-                size += sum(map(len, ready))  # type: ignore[arg-type]
-        room = self.room
-        room.held_bytes -= freed
-        connection.held_bytes -= freed
-        connection.replied_bytes += size
-        if connection.replied_bytes >= REPLY_BYTES_UNHELD:
-            room.hold_replies(connection)
+    # What the metadata log and the partitions report.
 
-    def change(self, call: Call, plan: Plan, finish: Finish) -> None:
-        """Make a durable change of the catalog: plan it when it is its turn, answer when it is true."""
-        if not self.meta.submit(plan, finish, call.now_ms):
-            self.close(call.slot.connection, "limit", "too many changes of topics are waiting (metadata_queue_max)")
-        self.dirty[self.meta.partition] = None
-
-    def partition(self, topic: Topic, index: int, now_ms: int) -> Partition | ErrorCode:
-        """The partition to work on, or the code that says why there is none."""
-        found = self.store.open.get((topic.raw_id, index))
-        if found is not None:
-            return found
-        opened = self.store.get(topic, index, now_ms)
-        return opened if isinstance(opened, Partition) else self.store.error_code(opened)
-
-    def _on_dirty(self, partition: Partition) -> None:
-        self.dirty[partition] = None
-
-    def _on_changed(self, change: Change) -> None:
+    def on_changed(self, change: Change) -> None:
         if isinstance(change, TopicDeleted):
             self.groups.on_topic_deleted()
 
-    def _on_opened(self, partition: Partition, topic: Topic, index: int, now_ms: int) -> None:
-        agree_on(self, partition, (topic.topic_id, index), now_ms)
+    def on_gone(self, partition: Partition) -> None:
+        """The topic was deleted: every request that waits for it is answered."""
+        partition.on_sync_failed("the topic was deleted")
+        self._syncs.forget(partition, self._effects)
+        wake_all(self.host, partition)
+
+    def on_opened(self, partition: Partition, topic: Topic, index: int, now_ms: int) -> None:
+        agree_on(self.host, self.transactions, partition, (topic.topic_id, index), now_ms)
         if partition.log.torn:
-            self.note("warning", "torn tail set aside", partition=partition.name, files=partition.log.torn)
+            self._notes.note("warning", "torn tail set aside", partition=partition.name, files=partition.log.torn)
         for segment in partition.log.segments:
             for damage in segment.damages:
-                self.on_damage(partition, damage)
+                self._notes.damage(partition, damage)
 
-    def _on_trouble(self, event: str, name: str, reason: str) -> None:
-        self.note("error", event, partition=name, reason=reason)
+    def on_storage_error(self, event: str, name: str, reason: str) -> None:
+        self._notes.of_partition(event, name, reason)
 
     def _settle(self, now_ms: int) -> None:
         """Write every group staged in this step, and start the syncs that acknowledge them."""
         for _ in range(100_000):
-            if not self.dirty and not self.meta.wants_to_run:
+            if not self._dirty and not self.meta.wants_to_run:
                 return
             if self.meta.wants_to_run:
                 self.meta.run(now_ms)
-                self.dirty[self.meta.partition] = None
-            dirty, self.dirty = self.dirty, {}
+                self._dirty[self.meta.partition] = None
+            dirty = list(self._dirty)
+            self._dirty.clear()
             for partition in dirty:
                 self._flush(partition, now_ms)
         invariant(False, "a step comes to an end")
@@ -258,14 +238,14 @@ class Node:
     def _flush(self, partition: Partition, now_ms: int) -> None:
         log = partition.log
         if (why := partition.flush()) is not None:
-            self.on_write_failed(partition, why)
+            self._notes.write_failed(partition, why)
         if not partition.is_own:
             self.counters.produced(*partition.take_written())
         # Some may have become visible before this flush: a full segment is written while the group is being staged.
         if log.visible is not partition.announced:
             if log.stopped is None:  # a topic deleted in this step has no witness any more
                 self._syncs.unwitness(partition, now_ms)
-            on_visible(self, partition, partition.announce(), now_ms)
+            on_visible(self.host, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._effects.append(self._syncs.start(partition))
 
@@ -275,13 +255,13 @@ class Node:
             self._syncs.on_witnessed(partition, event.error is None, now_ms)
             if event.error is not None:
                 self.counters.sync_failures += 1
-                self.note("error", "a durable point could not be synced", reason=event.error)
+                self._notes.note("error", "a durable point could not be synced", reason=event.error)
             return
         if not partition.log.is_syncing:
             return  # the topic was deleted meanwhile
         if event.error is not None:
             self.counters.sync_failures += 1
-            self.note("error", "sync failed, partition stopped", partition=partition.name, reason=event.error)
+            self._notes.note("error", "sync failed, partition stopped", partition=partition.name, reason=event.error)
             partition.on_sync_failed(f"a sync failed: {event.error}")
             return
         self.counters.syncs += 1
@@ -289,16 +269,13 @@ class Node:
         partition.on_synced()
         self._syncs.unwitness(partition, now_ms)
         if log.visible is not partition.announced:
-            on_visible(self, partition, partition.announce(), now_ms)
+            on_visible(self.host, partition, partition.announce(), now_ms)
         if log.needs_sync and not log.config.in_memory:
             self._effects.append(self._syncs.start(partition))
 
-    def wake_at(self, deadline_ms: int, waiting: WaitingFetch) -> None:
-        self._timers.add(deadline_ms, waiting)
-
     def _on_time(self, now_ms: int) -> None:
         for waiting in self._timers.due(now_ms):
-            finish(self, waiting, now_ms)
+            finish(self.host, waiting, now_ms)
         self.groups.on_time(now_ms)
         self.transactions.on_time(now_ms)
         if (checkpoint_ms := self._syncs.checkpoint_at_ms) is not None and checkpoint_ms <= now_ms:
@@ -322,8 +299,7 @@ class Node:
         for partition in self._partitions:
             if partition.log.needs_sync:
                 self._effects.append(self._syncs.start(partition))
-        effects, self._effects = self._effects, []
-        return effects
+        return self._take_effects()
 
     def _pause(self, connection: Connection) -> None:
         if not connection.is_paused:
@@ -344,16 +320,6 @@ class Node:
                 self._effects.append(Resume(connection.number))
         return bool(ready)
 
-    def close(self, connection: Connection, kind: str, reason: str) -> None:
-        """Stop talking to a client; the reason goes to the log."""
-        if not connection.is_closed:
-            connection.is_closed = True
-            self.counters.closed_for(kind)
-            chunks = self._outbox.pop(connection, None)
-            if chunks:
-                self._effects.append(Reply(connection.number, chunks, False))
-            self._effects.append(Close(connection.number, reason))
-
     def _on_gone_client(self, number: int) -> None:
         connection = self.connections.pop(number, None)
         if connection is not None:
@@ -361,25 +327,8 @@ class Node:
             self.room.leave(connection)
             connection.slots.clear()
             connection.backlog.clear()
-            forget_all(self, connection)
+            forget_all(self.host, connection)
             self.openings.forget(connection)
-
-    def note(self, level: str, event: str, **details: object) -> None:
-        self._effects.append(Note(level, event, details))
-
-    def on_write_failed(self, partition: Partition, reason: str) -> None:
-        self.counters.write_failures += 1
-        self.note("error", "write failed", partition=partition.name, reason=reason)
-
-    def on_damage(self, partition: Partition, damage: Damage) -> None:
-        self.counters.damaged_reads += 1
-        if not partition.meet_damage(damage.offset):
-            return
-        where = {"offset": damage.offset, "next_offset": damage.next_offset}
-        self.note("error", "damaged record", partition=partition.name, **where, reason=damage.reason)
-
-    def _on_groups_full(self, group_id: str) -> None:
-        self.note("warning", "group refused", group=clipped(group_id), reason="there are too many (groups_max)")
 
     @property
     def stopped(self) -> dict[str, str]:
@@ -392,20 +341,11 @@ class Node:
         """Partitions in which damage was met since the start, and at which offsets: they go on, all else is read."""
         return {p.name: offsets for p in self._partitions if (offsets := p.damaged)}
 
-    def _on_gone(self, partition: Partition) -> None:
-        """The topic was deleted: nobody waits for it any longer."""
-        partition.on_sync_failed("the topic was deleted")
-        self._syncs.forget(partition, self._effects)
-        for waiting in list(partition.fetches):
-            waiting.missing = 0
-            self.wake_at(0, waiting)
-
     def shut_down(self) -> list[Effect]:
         """Leave the disk so that the next start has nothing to scan; all syncs have ended."""
         for partition in self._partitions:
             try:
                 partition.log.close()
             except (OSError, StorageError) as error:
-                self.note("warning", "not closed cleanly", partition=partition.name, reason=str(error))
-        effects, self._effects = self._effects, []
-        return effects
+                self._notes.note("warning", "not closed cleanly", partition=partition.name, reason=str(error))
+        return self._take_effects()

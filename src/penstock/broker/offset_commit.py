@@ -23,7 +23,7 @@ _SAYS_NOT_FOUND, _BY_ID = 9, 10
 
 
 def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
-    groups = call.node.groups
+    groups = call.groups
     refused = groups.refuse_commit(
         request.group_id,
         request.member_id,
@@ -60,7 +60,7 @@ def handle_offset_commit(call: Call, request: OffsetCommitRequest) -> None:
 
 
 def _find(call: Call, topic: OffsetCommitRequestTopic) -> Topic | None:
-    catalog = call.node.catalog
+    catalog = call.host.catalog
     return catalog.by_id(topic.topic_id) if call.header.api_version >= _BY_ID else catalog.topics.get(topic.name)
 
 
@@ -76,7 +76,7 @@ def _refuse(
         return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not 0 <= asked.partition_index < known.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    config, table = call.node.config, call.node.groups.table
+    config, table = call.host.config, call.groups.table
     size = len(asked.committed_metadata or "")
     if size > config.offset_metadata_bytes_max:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -19,8 +19,8 @@ from penstock.wire.messages.offset_delete import (
 
 
 def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
-    group = call.node.groups.groups.get(request.group_id)
-    newer = call.node.groups.consumers.groups.get(request.group_id)
+    group = call.groups.groups.get(request.group_id)
+    newer = call.groups.consumers.groups.get(request.group_id)
     if group is None and newer is None:
         call.reply(OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
         return
@@ -33,7 +33,7 @@ def handle_offset_delete(call: Call, request: OffsetDeleteRequest) -> None:
     def finish(code: ErrorCode) -> None:
         call.reply(OffsetDeleteResponse(error_code=code) if code else response)
 
-    call.node.groups.forget(request.group_id, gone, finish, call.now_ms)
+    call.groups.forget(request.group_id, gone, finish, call.now_ms)
 
 
 def _plan(
@@ -42,7 +42,7 @@ def _plan(
     asked: OffsetDeleteRequestTopic,
     gone: list[tuple[UUID, int]],
 ) -> OffsetDeleteResponseTopic:
-    topic = call.node.catalog.topics.get(asked.name)
+    topic = call.host.catalog.topics.get(asked.name)
     result = OffsetDeleteResponseTopic(asked.name)
     for partition in asked.partitions:
         index = partition.partition_index

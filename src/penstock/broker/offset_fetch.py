@@ -61,7 +61,7 @@ def _answer(call: Call, asked: OffsetFetchRequestGroup, is_stable: bool) -> Offs
 
 def _refuse(call: Call, asked: OffsetFetchRequestGroup) -> ErrorCode:
     """Members of the newer protocol that name their epoch must have the right one."""
-    group = call.node.groups.consumers.groups.get(asked.group_id)
+    group = call.groups.consumers.groups.get(asked.group_id)
     if group is None or (asked.member_id is None and asked.member_epoch < 0):
         return ErrorCode.NONE
     member = group.members.get(asked.member_id or "")
@@ -72,11 +72,11 @@ def _refuse(call: Call, asked: OffsetFetchRequestGroup) -> ErrorCode:
 
 def _hide_unstable(call: Call, answer: OffsetFetchResponseGroup) -> None:
     """Who asks for what is committed waits while a transaction may change it (KIP-447)."""
-    table = call.node.groups.table
+    table = call.groups.table
     if not table.is_held(answer.group_id):
         return
     for result in answer.topics:
-        topic = call.node.catalog.by_id(result.topic_id) or call.node.catalog.topics.get(result.name)
+        topic = call.host.catalog.by_id(result.topic_id) or call.host.catalog.topics.get(result.name)
         for at, found in enumerate(result.partitions):
             if topic is not None and table.is_unstable(answer.group_id, topic.topic_id, found.partition_index):
                 code = ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -84,12 +84,12 @@ def _hide_unstable(call: Call, answer: OffsetFetchResponseGroup) -> None:
 
 
 def _asked_topic(call: Call, group_id: str, asked: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    node = call.node
+    catalog = call.host.catalog
     by_id = call.header.api_version >= _BY_ID
-    topic = node.catalog.by_id(asked.topic_id) if by_id else node.catalog.topics.get(asked.name)
+    topic = catalog.by_id(asked.topic_id) if by_id else catalog.topics.get(asked.name)
     result = OffsetFetchResponseTopics(asked.name, asked.topic_id)
     for index in asked.partition_indexes:
-        position = None if topic is None else node.groups.table.position(group_id, topic.topic_id, index)
+        position = None if topic is None else call.groups.table.position(group_id, topic.topic_id, index)
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.NONE
         result.partitions.append(_partition(index, position, code))
     return result
@@ -97,8 +97,8 @@ def _asked_topic(call: Call, group_id: str, asked: OffsetFetchRequestTopics) -> 
 
 def _all_topics(call: Call, group_id: str) -> list[OffsetFetchResponseTopics]:
     results: dict[UUID, OffsetFetchResponseTopics] = {}
-    for (topic_id, index), position in call.node.groups.table.positions.get(group_id, {}).items():
-        topic: Topic | None = call.node.catalog.by_id(topic_id)
+    for (topic_id, index), position in call.groups.table.positions.get(group_id, {}).items():
+        topic: Topic | None = call.host.catalog.by_id(topic_id)
         if topic is None:
             continue  # deleted; what was known of it is about to be forgotten
         if topic_id not in results:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from penstock.broker.connection import Connection, Slot
 from penstock.broker.events import Open
+from penstock.broker.waiting_request import WaitingRequest
+from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.records.batch import HEADER_SIZE, Refusal
 from penstock.records.compression import OpensTooLargeError
 from penstock.records.framing import framing_fault
 from penstock.records.opening import open_batch
-
-if TYPE_CHECKING:
-    from penstock.broker.connection import Connection, Slot
-    from penstock.config import BrokerConfig
-    from penstock.wire.header import RequestHeader
+from penstock.wire.header import RequestHeader
 
 Found = dict[int, Refusal | None]  # what was found in the batches of a request, by their number in it
 
 
-class Opening:
+class Opening(WaitingRequest):
     """A produce request that waits until its large batches have been opened; all of it is stored after that."""
 
     __slots__ = ("asked", "batches", "found", "frame", "header", "slot")
@@ -89,8 +86,9 @@ class Openings:
 
     def forget(self, connection: Connection) -> None:
         """The client is gone: what has not begun never will, and the end of what has changes nothing."""
-        if connection.opening is not None:
-            self.put_off.pop(connection.opening, None)
+        opening = connection.opening
+        if isinstance(opening, Opening):
+            self.put_off.pop(opening, None)
             connection.opening = None
 
     def end(self, job: int, refusals: list[Refusal | None]) -> Opening | None:

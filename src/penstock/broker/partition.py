@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from penstock.broker.waiting_request import WaitingRequest
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.log import Log
 from penstock.log.point import Point
-
-if TYPE_CHECKING:
-    from penstock.broker.fetch import WaitingFetch
 
 DAMAGES_MAX = 100  # places of one partition are remembered and told: a disk with more has lost more than records
 _NONE = ErrorCode.NONE
@@ -36,7 +34,7 @@ class Partition:
         self.is_own = is_own  # the node writes it for itself
         self._staged: list[tuple[int, Waiter]] = []
         self._waiting: deque[tuple[int, Waiter]] = deque()
-        self.fetches: dict[WaitingFetch, None] = {}
+        self.fetches: dict[WaitingRequest, None] = {}
         self.counted = (log.batches_written, log.written.offset, log.bytes_written)
         self.announced = log.visible  # up to where waiting fetches have been told
         self._stable = log.stable

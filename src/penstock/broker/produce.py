@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from penstock.broker.catalog import Topic
 from penstock.broker.connection import Connection, Slot
 from penstock.broker.events import Opened
+from penstock.broker.host import Host
 from penstock.broker.openings import Found, Opening
 from penstock.broker.partition import Partition
-from penstock.broker.shaped_produce import DISK_REFUSED, Shape, Shapes
+from penstock.broker.pending_produce import PendingProduce
+from penstock.broker.produce_template import Shape, Shapes
+from penstock.broker.transactions.coordinator import Coordinator
 from penstock.broker.transactions.entry import Entry
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.producers import Fault, Sent
@@ -30,106 +31,53 @@ from penstock.wire.produce import (
     PartitionAck,
     ProduceCall,
     decode_produce,
-    encode_produce_response,
 )
 from penstock.wire.shape import learn_shape
 
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
-
-_NONE = ErrorCode.NONE
 _ACKS = (-1, 0, 1)
 
 
-class PendingProduce:
-    """An answer that waits for some of its partitions."""
-
-    __slots__ = ("acks", "correlation_id", "node", "pending", "slot", "topics", "version")
-
-    def __init__(self, node: Node, slot: Slot, header: RequestHeader, acks: int) -> None:
-        self.node = node
-        self.slot = slot
-        self.version = header.api_version
-        self.correlation_id = header.correlation_id
-        self.acks = acks
-        self.pending = 1  # the handler itself, until it has looked at every partition
-        self.topics: list[tuple[bytes, list[PartitionAck]]] = []
-
-    def one_done(self) -> None:
-        self.pending -= 1
-        if self.pending == 0:
-            if self.acks == 0:
-                self._end_silently()
-            else:
-                frame = encode_produce_response(self.version, self.correlation_id, self.topics)
-                self.node.answer(self.slot, [frame])
-
-    def _end_silently(self) -> None:
-        refused = next((ack for _, acks in self.topics for ack in acks if ack.error_code), None)
-        if refused is None:
-            self.node.answer(self.slot, [])
-        else:
-            # As Kafka does: only the end of the connection makes such a client look for what is wrong.
-            self.node.close(self.slot.connection, "refused", f"with acks=0: {refused.error_message}")
-
-    def wait_for(self, partition: Partition, ack: PartitionAck) -> None:
-        """Count this partition in, until its log says what became of the batch."""
-        self.pending += 1
-        partition.when_durable(_OneOfMany(self, ack))
-
-
-class _OneOfMany(NamedTuple):
-    """One batch of a request that waits to become durable."""
-
-    request: PendingProduce
-    ack: PartitionAck
-
-    def done(self, code: ErrorCode) -> None:
-        if code is not _NONE:
-            self.ack.refuse(code, DISK_REFUSED)
-            self.request.node.counters.refused(code)
-        self.request.one_done()
-
-
-def handle_produce(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int) -> None:
+def handle_produce(
+    host: Host, transactions: Coordinator, slot: Slot, header: RequestHeader, frame: memoryview, now_ms: int
+) -> None:
     """Append every batch that may be appended; answer when all of them are durable or refused."""
     call = decode_produce(frame, header.size, header.api_version)
-    _learn(node, slot.connection, header, frame, call, now_ms)
+    _learn(host, slot.connection, header, frame, call, now_ms)
     found: Found = {}
-    if large := _look_into(node, header, call, found):
-        _wait(node, slot, header, memoryview(bytearray(frame)), found, large)  # the frame is gone after this step
+    if large := _look_into(host, header, call, found):
+        _wait(host, slot, header, memoryview(bytearray(frame)), found, large)  # the frame is gone after this step
     else:
-        _store(node, slot, header, call, found, now_ms)
+        _store(host, transactions, slot, header, call, found, now_ms)
 
 
-def on_opened(node: Node, event: Opened, now_ms: int) -> None:
+def on_opened(host: Host, transactions: Coordinator, event: Opened, now_ms: int) -> None:
     """The large batches of a request are checked. Everything else about it is decided now, by what there is now."""
-    opening = node.openings.end(event.job, event.refusals)
+    opening = host.openings.end(event.job, event.refusals)
     if opening is None:
         return
     slot, header, frame, found = opening.slot, opening.header, opening.frame, opening.found
     call = decode_produce(frame, header.size, header.api_version)
-    if large := _look_into(node, header, call, found):  # for a topic that was created meanwhile, say
-        _wait(node, slot, header, frame, found, large)
+    if large := _look_into(host, header, call, found):  # for a topic that was created meanwhile, say
+        _wait(host, slot, header, frame, found, large)
     else:
-        _store(node, slot, header, call, found, now_ms)
+        _store(host, transactions, slot, header, call, found, now_ms)
 
 
-def _wait(node: Node, slot: Slot, header: RequestHeader, frame: memoryview, found: Found, large: list[int]) -> None:
+def _wait(host: Host, slot: Slot, header: RequestHeader, frame: memoryview, found: Found, large: list[int]) -> None:
     """Let the request wait until threads have opened the batches with these numbers."""
     call = decode_produce(frame, header.size, header.api_version)
     every = [batch for _, batches in call.topics for _, batch in batches]
     asked = [batch for number in large if (batch := every[number]) is not None]
-    node.openings.want(Opening(slot, header, frame, found, large, asked))
+    host.openings.want(Opening(slot, header, frame, found, large, asked))
 
 
-def _look_into(node: Node, header: RequestHeader, call: ProduceCall, found: Found) -> list[int]:
+def _look_into(host: Host, header: RequestHeader, call: ProduceCall, found: Found) -> list[int]:
     """Open the compressed batches that may be stored; the numbers of those too large for this step."""
-    openings, large = node.openings, []
+    openings, large = host.openings, []
     by_id = header.api_version >= BY_TOPIC_ID
     number = -1
     for key, batches in call.topics:
-        topic = node.catalog.find(key, by_id)
+        topic = host.catalog.find(key, by_id)
         for _, batch in batches:
             number += 1
             if topic is None or batch is None or number in found or not topic.config.checks_records:
@@ -142,22 +90,30 @@ def _look_into(node: Node, header: RequestHeader, call: ProduceCall, found: Foun
                 continue  # it is checked where it is stored
             if refusal(batch, batch_header) is None:
                 try:
-                    found[number] = _records_refusal(node, batch, batch_header)
+                    found[number] = _records_refusal(host, batch, batch_header)
                 except OpensTooLargeError:
                     large.append(number)
     return large
 
 
-def _store(node: Node, slot: Slot, header: RequestHeader, call: ProduceCall, found: Found, now_ms: int) -> None:
+def _store(
+    host: Host,
+    transactions: Coordinator,
+    slot: Slot,
+    header: RequestHeader,
+    call: ProduceCall,
+    found: Found,
+    now_ms: int,
+) -> None:
     """Append what may be appended; `found` tells what was found in compressed batches."""
-    pending = PendingProduce(node, slot, header, call.acks)
+    pending = PendingProduce(host.replies, host.counters, slot, header, call.acks)
     entry = None
     if call.transactional_id is not None:
-        entry = Entry(node, call.transactional_id.decode("utf-8", "replace"), header.api_version)
+        entry = Entry(transactions, call.transactional_id.decode("utf-8", "replace"), header.api_version)
     by_id = header.api_version >= BY_TOPIC_ID
     number = -1
     for key, batches in call.topics:
-        topic = node.catalog.find(key, by_id)
+        topic = host.catalog.find(key, by_id)
         acks = []
         for index, batch in batches:
             number += 1
@@ -169,9 +125,9 @@ def _store(node: Node, slot: Slot, header: RequestHeader, call: ProduceCall, fou
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 ack.refuse(unknown, "this broker has no such topic")
             else:
-                _append(node, pending, topic, ack, batch, found, number, entry, now_ms)
+                _append(host, pending, topic, ack, batch, found, number, entry, now_ms)
             if ack.error_code:
-                node.counters.refused(ack.error_code)
+                host.counters.refused(ack.error_code)
         pending.topics.append((key, acks))
     if entry is not None:
         entry.close(pending, now_ms)
@@ -179,25 +135,25 @@ def _store(node: Node, slot: Slot, header: RequestHeader, call: ProduceCall, fou
 
 
 def _learn(
-    node: Node, connection: Connection, header: RequestHeader, frame: memoryview, call: ProduceCall, now_ms: int
+    host: Host, connection: Connection, header: RequestHeader, frame: memoryview, call: ProduceCall, now_ms: int
 ) -> None:
     """Remember what this client's requests for a partition look like, so that the next one needs no decoding."""
     wire = learn_shape(frame, header.api_version, call)
     if wire is None:
         return
     key, ((index, _),) = call.topics[0]
-    topic = node.catalog.find(key, header.api_version >= BY_TOPIC_ID)
-    partition = node.partition(topic, index, now_ms) if topic is not None else None
+    topic = host.catalog.find(key, header.api_version >= BY_TOPIC_ID)
+    partition = host.partition(topic, index, now_ms) if topic is not None else None
     if topic is None or not isinstance(partition, Partition):
         return
-    shapes, version = connection.shapes, node.catalog.version
+    shapes, version = connection.shapes, host.catalog.version
     if shapes is None or shapes.catalog_version != version:
         connection.shapes = shapes = Shapes(version)
     shapes.add(Shape(wire, key, topic, partition, index))
 
 
 def _append(
-    node: Node,
+    host: Host,
     pending: PendingProduce,
     topic: Topic,
     ack: PartitionAck,
@@ -207,7 +163,7 @@ def _append(
     entry: Entry | None,
     now_ms: int,
 ) -> None:
-    partition = node.partition(topic, ack.index, now_ms)
+    partition = host.partition(topic, ack.index, now_ms)
     if isinstance(partition, ErrorCode):
         return ack.refuse(partition, "this partition is not available")
     log = partition.log
@@ -221,7 +177,7 @@ def _append(
         if number in found:
             wrong = found[number]
         elif topic.config.checks_records:
-            wrong = _records_refusal(node, batch, header)
+            wrong = _records_refusal(host, batch, header)
     if wrong is None and header.is_transactional and entry is not None:
         wrong = entry.refuse(header, (topic.topic_id, ack.index))
         if wrong is None and is_undecided(log, header.producer_id):
@@ -234,7 +190,7 @@ def _append(
     if header.producer_id >= 0:
         known = log.producers.check(*header[9:13], header.is_transactional)
         if known is not None:
-            _answer_known(node, pending, partition, ack, known)
+            _answer_known(host, pending, partition, ack, known)
             if entry is not None and header.is_transactional and not ack.error_code:
                 entry.enter((topic.topic_id, ack.index), ack)
             return None
@@ -258,7 +214,7 @@ def _append(
         log.producers.admit(*header[9:13], ack.base_offset, now_ms)
     ack.start_offset = log.start_offset
     pending.wait_for(partition, ack)
-    node.dirty[partition] = None
+    host.dirty[partition] = None
     return None
 
 
@@ -274,8 +230,8 @@ def _batch_refusal(
     return refusal(batch, header) or _time_refusal(topic, header, now_ms)
 
 
-def _records_refusal(node: Node, batch: memoryview, header: BatchHeader) -> Refusal | None:
-    fault = node.openings.fault(batch, header.attributes & CODEC_MASK, header.record_count)
+def _records_refusal(host: Host, batch: memoryview, header: BatchHeader) -> Refusal | None:
+    fault = host.openings.fault(batch, header.attributes & CODEC_MASK, header.record_count)
     return None if fault is None else Refusal(ErrorCode.INVALID_RECORD, fault)
 
 
@@ -291,7 +247,7 @@ def _time_refusal(topic: Topic, header: BatchHeader, now_ms: int) -> tuple[Error
 
 
 def _answer_known(
-    node: Node, pending: PendingProduce, partition: Partition, ack: PartitionAck, known: Sent | Fault
+    host: Host, pending: PendingProduce, partition: Partition, ack: PartitionAck, known: Sent | Fault
 ) -> None:
     """A repeat is answered like the first time, and like it only once it is durable."""
     if known is Fault.FENCED:
@@ -302,8 +258,8 @@ def _answer_known(
         return ack.refuse(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, known.value)
     ack.base_offset = known.base_offset
     ack.start_offset = partition.log.start_offset
-    node.counters.repeats += 1
+    host.counters.repeats += 1
     if known.next_offset > partition.log.visible.offset:
         pending.wait_for(partition, ack)
-        node.dirty[partition] = None
+        host.dirty[partition] = None
     return None

@@ -26,7 +26,7 @@ _TEXTS = {
 
 
 def handle_alter_partition_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> None:
-    topics = call.node.catalog.topics
+    topics = call.host.catalog.topics
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change, error_message=None
     )

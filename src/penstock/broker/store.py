@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from penstock.broker.catalog import Catalog, Topic
@@ -30,17 +30,24 @@ class _Failed(NamedTuple):
     again_ms: int
 
 
+class StoreWatcher(Protocol):
+    """What is told of partitions."""
+
+    def on_opened(self, partition: Partition, topic: Topic, index: int, now_ms: int) -> None: ...
+
+    def on_storage_error(self, event: str, name: str, reason: str) -> None: ...
+
+
 class Store:
     """Partitions by (topic id, index)."""
 
-    def __init__(self, disk: Disk, config: BrokerConfig, catalog: Catalog) -> None:
+    def __init__(self, disk: Disk, config: BrokerConfig, catalog: Catalog, watcher: StoreWatcher) -> None:
+        self._watcher = watcher
         self.disk = disk
         self.config = config
         self.catalog = catalog
         self.open: dict[tuple[bytes, int], Partition] = {}
         self._failed: dict[tuple[bytes, int], _Failed] = {}
-        self.on_opened: Callable[[Partition, Topic, int, int], None] = lambda *_: None
-        self.on_trouble: Callable[[str, str, str], None] = lambda *_: None
         self._untrimmed: list[tuple[Topic, int]] = []
 
     def get(self, topic: Topic, index: int, now_ms: int) -> Partition | StorageError | None:
@@ -59,13 +66,13 @@ class Store:
             again_ms = _NEVER_MS if isinstance(error, SyncFailedError) else now_ms + REOPEN_MS
             self._failed[key] = _Failed(name, str(error), again_ms)
             if failed is None or failed.reason != str(error):  # clients ask again and again
-                self.on_trouble("partition cannot be opened", name, str(error))
+                self._watcher.on_storage_error("partition cannot be opened", name, str(error))
             return error
         self._failed.pop(key, None)
         partition = Partition(name, log)
         self.advance(partition, topic.starts.get(index, 0))
         self.open[key] = partition
-        self.on_opened(partition, topic, index, now_ms)
+        self._watcher.on_opened(partition, topic, index, now_ms)
         return partition
 
     @property
@@ -79,9 +86,9 @@ class Store:
             partition.log.advance_start(offset)
         except SyncFailedError as error:
             partition.on_sync_failed(str(error))
-            self.on_trouble("sync failed, partition stopped", partition.name, str(error))
+            self._watcher.on_storage_error("sync failed, partition stopped", partition.name, str(error))
         except OSError as error:
-            self.on_trouble("old records could not be removed", partition.name, str(error))
+            self._watcher.on_storage_error("old records could not be removed", partition.name, str(error))
 
     def prepare(self, change: Change) -> None:
         """Make the folders a change needs, durably, before the change itself is written. OSError if that fails."""
@@ -160,10 +167,10 @@ class Store:
                 log.start_afresh()
         except SyncFailedError as error:
             partition.on_sync_failed(str(error))
-            self.on_trouble("sync failed, partition stopped", partition.name, str(error))
+            self._watcher.on_storage_error("sync failed, partition stopped", partition.name, str(error))
             return
         except StorageError as error:
-            self.on_trouble("old records could not be removed", partition.name, str(error))
+            self._watcher.on_storage_error("old records could not be removed", partition.name, str(error))
             return
         self.advance(partition, plan_start(log, now_ms))
         log.producers.expire(now_ms - self.config.producer_expiry_ms)

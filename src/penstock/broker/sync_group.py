@@ -11,7 +11,7 @@ _NAMES_PROTOCOL = 5
 
 
 def handle_sync_group(call: Call, request: SyncGroupRequest) -> None:
-    coordinator = call.node.groups
+    coordinator = call.groups
     group = coordinator.groups.get(request.group_id)
     if not request.group_id:
         call.reply(SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))

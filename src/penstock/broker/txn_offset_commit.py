@@ -24,7 +24,7 @@ def handle_txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> Non
     for topic in request.topics:
         result = TxnOffsetCommitResponseTopic(topic.name)
         response.topics.append(result)
-        known = call.node.catalog.topics.get(topic.name)
+        known = call.host.catalog.topics.get(topic.name)
         for asked in topic.partitions:
             code = refused
             if not code and (known is None or not 0 <= asked.partition_index < known.partitions):
@@ -42,7 +42,7 @@ def handle_txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> Non
 def _hold(
     call: Call, request: TxnOffsetCommitRequest, positions: list[Position], response: TxnOffsetCommitResponse
 ) -> None:
-    node, missing = call.node, 1
+    missing = 1
 
     def finish(code: ErrorCode) -> None:
         nonlocal missing
@@ -54,18 +54,18 @@ def _hold(
             call.reply(response)
 
     if positions:
-        if not node.transactions.holds(request.transactional_id, request.group_id):
+        if not call.transactions.holds(request.transactional_id, request.group_id):
             missing += 1
-            node.transactions.add(request.transactional_id, (), [request.group_id], BY_EPOCH, finish, call.now_ms)
+            call.transactions.add(request.transactional_id, (), [request.group_id], BY_EPOCH, finish, call.now_ms)
         missing += 1
         owner = (request.producer_id, request.producer_epoch)
-        node.groups.hold(request.group_id, *owner, positions, finish, call.now_ms)
+        call.groups.hold(request.group_id, *owner, positions, finish, call.now_ms)
     finish(ErrorCode.NONE)
 
 
 def _refuse(call: Call, request: TxnOffsetCommitRequest) -> ErrorCode:
     """Why nothing of the request is taken, as its version says it."""
-    version, transactions = call.header.api_version, call.node.transactions
+    version, transactions = call.header.api_version, call.transactions
     if not request.transactional_id:
         return ErrorCode.INVALID_REQUEST
     if not request.group_id:
@@ -79,13 +79,13 @@ def _refuse(call: Call, request: TxnOffsetCommitRequest) -> ErrorCode:
         return code
     if version < _ADDS_ITSELF and not transactions.holds(request.transactional_id, request.group_id):
         return ErrorCode.TRANSACTION_ABORTABLE if version >= _SAYS_ABORTABLE else ErrorCode.INVALID_TXN_STATE
-    return call.node.groups.refuse_hold(
+    return call.groups.refuse_hold(
         request.group_id, request.member_id, request.group_instance_id, request.generation_id, call.now_ms
     )
 
 
 def _refuse_size(call: Call, asked: TxnOffsetCommitRequestPartition) -> ErrorCode:
-    config, table = call.node.config, call.node.groups.table
+    config, table = call.host.config, call.groups.table
     size = len(asked.committed_metadata or "")
     if size > config.offset_metadata_bytes_max:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE

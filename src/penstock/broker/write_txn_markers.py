@@ -58,9 +58,9 @@ def handle_write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> Non
 
 
 def _write(call: Call, name: str, marker: WritableTxnMarker, one: _One) -> None:
-    node = call.node
-    topic = node.catalog.topics.get(name)
-    partition = node.partition(topic, one.result.partition_index, call.now_ms) if topic is not None else None
+    host = call.host
+    topic = host.catalog.topics.get(name)
+    partition = host.partition(topic, one.result.partition_index, call.now_ms) if topic is not None else None
     if not isinstance(partition, Partition):
         one.done(partition or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return
@@ -69,4 +69,4 @@ def _write(call: Call, name: str, marker: WritableTxnMarker, one: _One) -> None:
         one.done(ErrorCode.INVALID_PRODUCER_EPOCH)
         return
     owner = (marker.producer_id, marker.producer_epoch)
-    end_in(node, partition, *owner, marker.transaction_result, one, call.now_ms)
+    end_in(host, partition, *owner, marker.transaction_result, one, call.now_ms)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from penstock.broker.connection import Connection
-from penstock.broker.fetch import WaitingFetch
+from penstock.broker.waiting_fetch import WaitingFetch
 from penstock.wire.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def _all_waiting(node: Node) -> Iterator[WaitingFetch]:
     # One that is under way cannot be called back; only nobody may wait for it then.
     yield from (waiting for waiting in node.loads.under_way.values() if not waiting.is_done)
     for partition in node.store.open.values():
-        yield from partition.fetches
+        yield from (waiting for waiting in partition.fetches if isinstance(waiting, WaitingFetch))

@@ -6,10 +6,11 @@ from copy import copy
 from typing import Any
 
 from penstock.broker.events import Part
-from penstock.broker.fetch import Absent, Collected, Plan, WaitingFetch
-from penstock.broker.loads import Loads
+from penstock.broker.fetch import Absent, Collected, Plan
+from penstock.broker.host import Host
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
+from penstock.broker.waiting_fetch import Loads, WaitingFetch
 from penstock.log.reading import begin_of
 
 
@@ -27,15 +28,15 @@ def nothing_forgotten(_: Any) -> Any:
 
 def end_missed(_: Any) -> Any:
     """The disk has read, and nobody looks who waited."""
-    return lambda node, job, now_ms: node.loads.end(job)
+    return lambda host, job, now_ms: host.loads.end(job)
 
 
 def waits_begin_anew(sound: Any) -> Any:
     """The time that the disk took does not count."""
 
-    def answer_or_wait(node: Node, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
+    def answer_or_wait(host: Host, waiting: WaitingFetch, plan: Plan, now_ms: int) -> None:
         waiting.deadline_ms = now_ms + waiting.call.max_wait_ms
-        sound(node, waiting, plan, now_ms)
+        sound(host, waiting, plan, now_ms)
 
     return answer_or_wait
 
@@ -44,11 +45,11 @@ def as_before_the_load(sound: Any) -> Any:
     """What was there when the disk was asked is told when it has read."""
     before: dict[int, tuple[Any, Plan]] = {}
 
-    def plan(node: Node, waiting: WaitingFetch, now_ms: int) -> Plan:
+    def plan(host: Host, waiting: WaitingFetch, now_ms: int) -> Plan:
         call = waiting.call
         if id(call) in before:
             return before.pop(id(call))[1]
-        found: Plan = sound(node, waiting, now_ms)
+        found: Plan = sound(host, waiting, now_ms)
         if found.absent:
             topics = [
                 (key, [share._replace(partition=_frozen(share.partition)) for share in s]) for key, s in found.topics

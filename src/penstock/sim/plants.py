@@ -14,13 +14,15 @@ from penstock.broker.groups.coordinator import Coordinator as GroupCoordinator
 from penstock.broker.groups.group import Group
 from penstock.broker.groups.table import GroupTable
 from penstock.broker.journal import Journal
-from penstock.broker.loads import Loads
 from penstock.broker.metalog import MetaLog
 from penstock.broker.node import Node
 from penstock.broker.partition import Partition
+from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.replies import Replies
 from penstock.broker.room import Room
 from penstock.broker.transactions import ending
 from penstock.broker.transactions.coordinator import Coordinator
+from penstock.broker.waiting_fetch import Loads
 from penstock.errors import ErrorCode
 from penstock.log import producers, reading, recovery, witness_file
 from penstock.log.log import Log, SyncTargets
@@ -158,9 +160,9 @@ def _repeats_forgotten(sound: Any) -> Any:
 
 
 def _ids_given_again(sound: Any) -> Any:
-    def start(self: Node, *parts: Any) -> None:
+    def start(self: ProducerIds, *parts: Any) -> None:
         sound(self, *parts)
-        self.next_producer_id = 0
+        self._next = 0
 
     return start
 
@@ -194,7 +196,7 @@ def _held_bytes_leak(sound: Any) -> Any:
 
 
 def _answers_overtake(sound: Any) -> Any:
-    def answer(self: Node, slot: Any, reply: Any) -> None:
+    def answer(self: Replies, slot: Any, reply: Any) -> None:
         if slot in slot.connection.slots:
             slot.connection.slots.remove(slot)
             slot.connection.slots.appendleft(slot)
@@ -248,12 +250,12 @@ PLANTS: dict[str, Plant] = {
         Plant("torn-tail-kept", recovery, "_cut", _torn_tail_kept, ("no-false-damage",)),
         Plant("zeros-left-behind", Segment, "trim", _zeros_left_behind, ("no-false-damage",)),
         Plant("repeats-forgotten", ProducerTable, "check", _repeats_forgotten, ("producer-repeat-stored-once",)),
-        Plant("ids-given-again", Node, "__init__", _ids_given_again, ("producer-ids-are-unique",)),
+        Plant("ids-given-again", ProducerIds, "__init__", _ids_given_again, ("producer-ids-are-unique",)),
         Plant("memory-offsets-reused", Log, "fill_reserved", _memory_offsets_reused, ("offsets-never-change",)),
         Plant("start-forgotten", store.Store, "get", _start_forgotten, ("deleted-stays-deleted",)),
         Plant("fetch-not-woken", node, "on_visible", _fetch_not_woken, ("waiting-fetch-is-answered",)),
         Plant("held-bytes-leak", Node, "_on_gone_client", _held_bytes_leak, ("bounded-memory",)),
-        Plant("answers-overtake", Node, "answer", _answers_overtake, ("replies-in-order",)),
+        Plant("answers-overtake", Replies, "answer", _answers_overtake, ("replies-in-order",)),
         Plant("never-resumed", Node, "_resume_some", _never_resumed, ("calm-finishes",)),
         Plant("checksum-not-checked", reading, "crc32c", _checksum_not_checked, ("damage-is-never-served",)),
         Plant(

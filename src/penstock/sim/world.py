@@ -138,13 +138,13 @@ class World:
         self.starts += 1
         raised = self.disk.faults.raised
         try:
-            self.node = Node(self.disk, self.profile.config, ("node", 9092), self._new_id, self.now_ms)
+            config, address = self.profile.config, ("node", 9092)
+            self.node = Node(self.disk, config, address, self._new_id, self.now_ms, self._ended_groups.append)
         except (OSError, StorageError) as error:
             if self.disk.faults.raised == raised:
                 raise BrokenError("node-starts", f"on a healthy disk: {error}") from error
             self.note(f"start refused: {error}")
             return False
-        self.node.groups.on_ended = self._ended_groups.append
         self.note("started")
         return True
 

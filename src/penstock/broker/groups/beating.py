@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,6 +18,7 @@ from penstock.broker.groups.changes import (
     Phase,
 )
 from penstock.broker.groups.consumer import LEAVING, RETURNING, ConsumerGroup
+from penstock.broker.groups.group_writes import GroupWrites
 from penstock.broker.groups.parts import Parts, packed, unpacked
 from penstock.broker.groups.reconcile import plan_next
 from penstock.broker.groups.regex import PatternError
@@ -27,9 +28,6 @@ from penstock.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-
-if TYPE_CHECKING:
-    from penstock.broker.groups.consumers import Consumers
 
 
 class Beat(NamedTuple):
@@ -58,7 +56,7 @@ class Refusal(Exception):
         self.why = why
 
 
-def beat(host: Consumers, request: Beat, changes: list[Change], now_ms: int) -> ConsumerGroupHeartbeatResponse:
+def beat(host: GroupWrites, request: Beat, changes: list[Change], now_ms: int) -> ConsumerGroupHeartbeatResponse:
     """Take in a heartbeat; `changes` takes what has to be durable before the answer is given."""
     group = host.groups.get(request.group_id)
     if request.epoch in (LEAVING, RETURNING):
@@ -66,7 +64,7 @@ def beat(host: Consumers, request: Beat, changes: list[Change], now_ms: int) -> 
     if group is None:
         if request.epoch != 0:
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
-        if host.is_classic(request.group_id):
+        if host.classic.has_classic(request.group_id):
             raise Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group has just become a classic one: ask again.")
         group = ConsumerGroup(request.group_id, now_ms)
     before = _who(host, group, request)
@@ -86,7 +84,7 @@ def beat(host: Consumers, request: Beat, changes: list[Change], now_ms: int) -> 
 
 
 def proceed(
-    host: Consumers,
+    host: GroupWrites,
     group: ConsumerGroup,
     before: ConsumerMember,
     member: ConsumerMember,
@@ -131,7 +129,7 @@ def _wishes(member: ConsumerMember) -> object:
 # Who it is.
 
 
-def _who(host: Consumers, group: ConsumerGroup, request: Beat) -> ConsumerMember:
+def _who(host: GroupWrites, group: ConsumerGroup, request: Beat) -> ConsumerMember:
     """The member as it was before; a newcomer has epoch -1, one that returns to its static place the one it left."""
     if request.instance_id is not None:
         known_id = group.statics.get(request.instance_id)
@@ -191,7 +189,7 @@ def _updated(before: ConsumerMember, request: Beat) -> ConsumerMember:
     )
 
 
-def _check(host: Consumers, group: ConsumerGroup, member: ConsumerMember, request: Beat) -> None:
+def _check(host: GroupWrites, group: ConsumerGroup, member: ConsumerMember, request: Beat) -> None:
     if member.assignor is not None and member.assignor not in ASSIGNORS:
         known = ", ".join(ASSIGNORS)
         raise Refusal(
@@ -224,7 +222,7 @@ def _take_over(group: ConsumerGroup, member: ConsumerMember, changes: list[Chang
 # What everybody shall have.
 
 
-def _renew(host: Consumers, group: ConsumerGroup, wishes_changed: bool, changes: list[Change], now_ms: int) -> None:
+def _renew(host: GroupWrites, group: ConsumerGroup, wishes_changed: bool, changes: list[Change], now_ms: int) -> None:
     """A new epoch if members want something else than before, or topics have changed; then a new target."""
     if wishes_changed or group.seen_version != host.catalog.version:
         group.seen_version = host.catalog.version
@@ -245,7 +243,7 @@ def _begin_epoch(
     changes.append(epoch)
 
 
-def topics_of(host: Consumers, member: ConsumerMember) -> tuple[UUID, ...]:
+def topics_of(host: GroupWrites, member: ConsumerMember) -> tuple[UUID, ...]:
     """The topics that a member wants and that are there."""
     names = dict.fromkeys(member.topics)
     if member.pattern:
@@ -255,7 +253,7 @@ def topics_of(host: Consumers, member: ConsumerMember) -> tuple[UUID, ...]:
     return tuple(topics[name].topic_id for name in names if name in topics)
 
 
-def _subscribed(host: Consumers, group: ConsumerGroup) -> tuple[tuple[UUID, int], ...]:
+def _subscribed(host: GroupWrites, group: ConsumerGroup) -> tuple[tuple[UUID, int], ...]:
     wanted = {topic_id for member in group.members.values() for topic_id in topics_of(host, member)}
     found = []
     for topic_id in sorted(wanted, key=lambda each: each.bytes):
@@ -265,7 +263,7 @@ def _subscribed(host: Consumers, group: ConsumerGroup) -> tuple[tuple[UUID, int]
     return tuple(found)
 
 
-def _assign(host: Consumers, group: ConsumerGroup) -> ConsumerTarget:
+def _assign(host: GroupWrites, group: ConsumerGroup) -> ConsumerTarget:
     votes: dict[str, int] = {}
     for member in group.members.values():
         if member.assignor is not None:
@@ -283,7 +281,7 @@ def _assign(host: Consumers, group: ConsumerGroup) -> ConsumerTarget:
 # How it ends.
 
 
-def fence(host: Consumers, group: ConsumerGroup, member_id: str, changes: list[Change], now_ms: int) -> None:
+def fence(host: GroupWrites, group: ConsumerGroup, member_id: str, changes: list[Change], now_ms: int) -> None:
     """A member is gone: its partitions are free, and what everybody shall have is reckoned anew."""
     group.drop_member(member_id)
     changes.append(ConsumerMemberGone(group.group_id, member_id))
@@ -291,7 +289,7 @@ def fence(host: Consumers, group: ConsumerGroup, member_id: str, changes: list[C
 
 
 def _leave(
-    host: Consumers, group: ConsumerGroup | None, request: Beat, changes: list[Change], now_ms: int
+    host: GroupWrites, group: ConsumerGroup | None, request: Beat, changes: list[Change], now_ms: int
 ) -> ConsumerGroupHeartbeatResponse:
     if group is None:
         raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -11,6 +10,7 @@ from penstock.broker.groups.beating import Refusal, fence, newcomer, proceed
 from penstock.broker.groups.changes import Change, ClassicSide, ConsumerMember, Phase
 from penstock.broker.groups.consumer import ConsumerGroup
 from penstock.broker.groups.group import CONSUMER
+from penstock.broker.groups.group_writes import GroupWrites
 from penstock.broker.groups.joining import Joiner
 from penstock.broker.groups.migration import classic_assignment
 from penstock.broker.groups.parts import Parts
@@ -19,12 +19,9 @@ from penstock.errors import ErrorCode, PeerError
 from penstock.wire.messages.join_group import JoinGroupResponse
 from penstock.wire.messages.sync_group import SyncGroupResponse
 
-if TYPE_CHECKING:
-    from penstock.broker.groups.consumers import Consumers
-
 
 def join(
-    host: Consumers, group: ConsumerGroup, joiner: Joiner, new_id: UUID, changes: list[Change], now_ms: int
+    host: GroupWrites, group: ConsumerGroup, joiner: Joiner, new_id: UUID, changes: list[Change], now_ms: int
 ) -> JoinGroupResponse:
     """There is nobody to wait for: the broker has the answer at once."""
     if joiner.protocol_type != CONSUMER or not joiner.protocols:
@@ -69,7 +66,7 @@ def join(
     )
 
 
-def _who(host: Consumers, group: ConsumerGroup, joiner: Joiner, new_id: UUID) -> ConsumerMember:
+def _who(host: GroupWrites, group: ConsumerGroup, joiner: Joiner, new_id: UUID) -> ConsumerMember:
     known_id = group.statics.get(joiner.instance_id or "")
     if joiner.instance_id is not None and known_id is not None:
         if joiner.member_id not in ("", known_id):
@@ -98,7 +95,7 @@ def fault_of(group: ConsumerGroup, member_id: str, instance_id: str | None, gene
     return ErrorCode.NONE if member.epoch == generation else ErrorCode.ILLEGAL_GENERATION
 
 
-def sync(host: Consumers, group: ConsumerGroup, member_id: str, now_ms: int) -> SyncGroupResponse:
+def sync(host: GroupWrites, group: ConsumerGroup, member_id: str, now_ms: int) -> SyncGroupResponse:
     """A classic member of the right generation asks for what it has."""
     member = group.members[member_id]
     if group.epoch > member.epoch and member.phase is not Phase.REVOKING:
@@ -110,7 +107,7 @@ def sync(host: Consumers, group: ConsumerGroup, member_id: str, now_ms: int) -> 
     )
 
 
-def heartbeat(host: Consumers, group: ConsumerGroup, member_id: str, now_ms: int) -> ErrorCode:
+def heartbeat(host: GroupWrites, group: ConsumerGroup, member_id: str, now_ms: int) -> ErrorCode:
     """A classic member says that it lives; it is sent to join again when there is something new for it."""
     member = group.members[member_id]
     host.listen_for(group, member_id, now_ms)
@@ -124,7 +121,7 @@ def heartbeat(host: Consumers, group: ConsumerGroup, member_id: str, now_ms: int
 
 
 def leave(
-    host: Consumers,
+    host: GroupWrites,
     group: ConsumerGroup,
     leavers: list[tuple[str, str | None]],
     changes: list[Change],

@@ -19,6 +19,7 @@ from penstock.broker.groups.changes import (
     GroupStored,
 )
 from penstock.broker.groups.consumer import LEAVING, ConsumerGroup
+from penstock.broker.groups.group_writes import ClassicGroups
 from penstock.broker.groups.joining import Joiner
 from penstock.broker.groups.journal import GroupJournal
 from penstock.broker.groups.member import OnJoined, OnSynced
@@ -45,8 +46,10 @@ class Consumers:
         catalog: Catalog,
         alarms: Alarms,
         new_id: Callable[[], UUID],
+        classic: ClassicGroups,
         now_ms: int,
     ) -> None:
+        self.classic = classic
         self.journal = journal
         self.table = journal.table.consumers
         self.config = config
@@ -57,11 +60,6 @@ class Consumers:
         self.groups: dict[str, ConsumerGroup] = {}
         self._waiting: dict[str, deque[Work]] = {}
         self._busy: dict[str, None] = {}
-        self.is_classic: Callable[[str], bool] = lambda _: False
-        self.on_classic: Callable[[str, int], None] = lambda *_: None  # all members left speak the classic protocol
-        self.on_void: Callable[[str, int], None] = lambda *_: (
-            None
-        )  # a group could not be kept: it is what it was before
         for group_id in list(self.table.groups):
             self.restore(group_id, now_ms)
 
@@ -72,7 +70,7 @@ class Consumers:
             self._silence(before)
         stored = self.table.groups.get(group_id)
         if stored is None:
-            self.on_void(group_id, now_ms)
+            self.classic.restore(group_id, now_ms)
             return
         group = self.groups[group_id] = ConsumerGroup(group_id, now_ms)
         group.put_epoch(stored.epoch)
@@ -189,7 +187,7 @@ class Consumers:
         def told(code: ErrorCode) -> None:
             if not code and self.groups.pop(group.group_id, None) is not None:
                 self._silence(group)
-                self.on_classic(group.group_id, now_ms)
+                self.classic.on_downgraded(group.group_id, now_ms)
 
         return told
 

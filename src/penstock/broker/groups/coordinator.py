@@ -27,7 +27,8 @@ from penstock.broker.groups.member import OnJoined, OnSynced
 from penstock.broker.groups.migration import plan_upgrade
 from penstock.broker.groups.rebalance import go_on_without, hand_out, listen_for, prepare
 from penstock.broker.journal import Finish
-from penstock.config import BrokerConfig
+from penstock.broker.notes import Notes
+from penstock.config import BrokerConfig, clipped
 from penstock.errors import ErrorCode
 from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from penstock.wire.messages.join_group import JoinGroupResponse
@@ -42,7 +43,14 @@ class Coordinator:
     """Live groups by name. What of them is durable stands in `journal.table`."""
 
     def __init__(
-        self, journal: GroupJournal, config: BrokerConfig, catalog: Catalog, new_id: Callable[[], UUID], now_ms: int
+        self,
+        journal: GroupJournal,
+        config: BrokerConfig,
+        catalog: Catalog,
+        new_id: Callable[[], UUID],
+        notes: Notes,
+        on_ended: Callable[[str], None],
+        now_ms: int,
     ) -> None:
         self.journal = journal
         self.table = journal.table
@@ -51,24 +59,22 @@ class Coordinator:
         self._catalog = catalog
         self._new_id = new_id
         self.groups: dict[str, Group] = {}
-        self.on_ended: Callable[[str], None] = lambda _: None  # one of its name begins anew
-        self.on_full: Callable[[str], None] = lambda _: None  # there are too many for this one
+        self._on_ended = on_ended
+        self._notes = notes
         self._tell_full_ms = now_ms
         self.tally = Tally()
-        self.consumers = Consumers(journal, config, catalog, self.alarms, new_id, now_ms)
-        self.consumers.on_void = self._restore
-        self.consumers.is_classic = self.groups.__contains__
-        self.consumers.on_classic = self._on_classic
+        self.consumers = Consumers(journal, config, catalog, self.alarms, new_id, self, now_ms)
         for group_id in {**self.table.groups, **self.table.positions, **self.table.holders}:
             if group_id not in self.consumers.groups:
-                self._restore(group_id, now_ms)
+                self.restore(group_id, now_ms)
         self._sweep_alarm = Alarm(self._sweep)
         self._unswept: list[str] = []
         self.alarms.set(self._sweep_alarm, now_ms + config.offsets_check_ms)
 
     # Groups.
 
-    def _restore(self, group_id: str, now_ms: int) -> None:
+    def restore(self, group_id: str, now_ms: int) -> None:
+        """A group as it is durable."""
         if group_id in self.table.consumers.groups:
             self.consumers.restore(group_id, now_ms)
             return
@@ -77,6 +83,9 @@ class Coordinator:
         group = self.groups[group_id] = restored_group(group_id, self.table.groups.get(group_id), self.tally, now_ms)
         for member in group.members.values():
             listen_for(self, group, member, now_ms)
+
+    def has_classic(self, group_id: str) -> bool:
+        return group_id in self.groups
 
     def is_current(self, group: Group) -> bool:
         return self.groups.get(group.group_id) is group
@@ -94,7 +103,8 @@ class Coordinator:
             return False
         if now_ms >= self._tell_full_ms:
             self._tell_full_ms = now_ms + TELL_FULL_MS
-            self.on_full(group_id)
+            why = "there are too many (groups_max)"
+            self._notes.note("warning", "group refused", group=clipped(group_id), reason=why)
         return True
 
     # The newer protocol.
@@ -139,9 +149,9 @@ class Coordinator:
             self._bury(self.groups.pop(classic.group_id))
         return True
 
-    def _on_classic(self, group_id: str, now_ms: int) -> None:
+    def on_downgraded(self, group_id: str, now_ms: int) -> None:
         """All who are left speak the classic protocol: they find a leader among them."""
-        self._restore(group_id, now_ms)
+        self.restore(group_id, now_ms)
         prepare(self, self.groups[group_id], now_ms)
 
     # The classic protocol.
@@ -312,7 +322,7 @@ class Coordinator:
             if code:
                 for group_id in gone:
                     if group_id not in self.groups and group_id not in self.consumers.groups:
-                        self._restore(group_id, now_ms)
+                        self.restore(group_id, now_ms)
             finish(code)
 
         self._write([GroupGone(group_id) for group_id in gone], finish_all, now_ms)
@@ -326,7 +336,7 @@ class Coordinator:
         return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
     def _bury(self, group: Group) -> None:
-        self.on_ended(group.group_id)
+        self._on_ended(group.group_id)
         group.state = State.DEAD
         self.alarms.cancel(group.join_alarm)
         self.alarms.cancel(group.sync_alarm)

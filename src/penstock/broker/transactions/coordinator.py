@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from penstock.broker.groups.alarms import Alarm, Alarms
-from penstock.broker.init_producer_id import REFUSED_ID, OnProducerId, refuse_id, take_producer_id
+from penstock.broker.groups.coordinator import Coordinator as Groups
+from penstock.broker.host import Host
 from penstock.broker.journal import Finish, Journal, open_journal
+from penstock.broker.notes import Notes
+from penstock.broker.producer_ids import OnProducerId
 from penstock.broker.transactions.changes import (
     Change,
     PartitionKey,
@@ -33,13 +35,13 @@ from penstock.broker.transactions.rules import (
     refuse,
 )
 from penstock.broker.transactions.table import TransactionTable
+from penstock.config import clipped
 from penstock.errors import ErrorCode
 from penstock.log.layout import TRANSACTIONS_FOLDER
 from penstock.ports import Disk
 
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
-
+# The only answer about an id after which every client stops asking: librdkafka repeats what is invalid for ever.
+REFUSED_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 AGAIN_MS = 1_000  # when a marker could not be written
 SWEEP_AT_ONCE = 200  # ids a step: looking through all of them at once would stall every client
 SWEEP_PAUSE_MS = 100
@@ -52,11 +54,12 @@ NOBODY = Owner(-1, -1)
 class Coordinator:
     """What of transactions is durable stands in `table`; here is what is on its way there."""
 
-    def __init__(self, node: Node, journal: TransactionJournal, now_ms: int) -> None:
+    def __init__(self, host: Host, groups: Groups, journal: TransactionJournal, now_ms: int) -> None:
         self.journal = journal
         self.table = journal.table
-        self._node = node
-        self._config = node.config
+        self._host = host
+        self._groups = groups
+        self._config = host.config
         self._newest: dict[str, Transaction] = {}  # written, not durable yet
         self._writes: dict[str, int] = {}
         self._exclusive: dict[str, None] = {}  # nothing may be planned on top of what is being written
@@ -69,7 +72,7 @@ class Coordinator:
                 self._ring_at(transaction.transactional_id, now_ms)
             elif transaction.state is State.ONGOING:
                 self._ring_at(transaction.transactional_id, now_ms + transaction.timeout_ms)
-        self._alarms.set(Alarm(lambda now_ms: agree_on_held(node, now_ms)), now_ms)
+        self._alarms.set(Alarm(lambda now_ms: agree_on_held(groups, self, now_ms)), now_ms)
         self._sweep_alarm = Alarm(self._sweep)
         self._unswept: list[str] = []
         self._alarms.set(self._sweep_alarm, now_ms)
@@ -101,7 +104,7 @@ class Coordinator:
         known = self.newest(transactional_id)
         strays = self._strays.get(transactional_id)
         if known is None and len(self.table.transactions) >= self._config.transactional_ids_max:
-            refuse_id(self._node, transactional_id, "there are too many (transactional_ids_max)")
+            refuse_id(self._host.notes, transactional_id, "there are too many (transactional_ids_max)")
             reply(REFUSED_ID, NOBODY)
             return
 
@@ -127,7 +130,7 @@ class Coordinator:
             with_id(ErrorCode.NONE, -1)
 
     def _with_new_id(self, done: OnProducerId, now_ms: int) -> None:
-        if not take_producer_id(self._node, done, now_ms):
+        if not self._host.producer_ids.take(done, now_ms):
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
 
     # Adding.
@@ -229,7 +232,7 @@ class Coordinator:
             reply(ErrorCode.NONE, _owner(done))
 
         self._telling[ending.transactional_id] = None
-        end_everywhere(self._node, ending, told, now_ms)
+        end_everywhere(self._host, self._groups, ending, told, now_ms)
 
     # Writing.
 
@@ -271,7 +274,7 @@ class Coordinator:
         elif known.state.is_ending:
             self._finish(known, lambda *_: None, now_ms)
         elif known.state is State.ONGOING or transactional_id in self._strays:
-            self._node.note("warning", "transaction timed out", transactional_id=transactional_id)
+            self._host.notes.note("warning", "transaction timed out", transactional_id=transactional_id)
             strays = self._strays.get(transactional_id, ())
 
             def fenced(code: ErrorCode, _: Owner) -> None:
@@ -310,8 +313,22 @@ def _owner(transaction: Transaction) -> Owner:
     return Owner(transaction.producer_id, transaction.epoch)
 
 
-def open_transactions(node: Node, disk: Disk, now_ms: int) -> Coordinator:
-    """The transaction log, replayed. StorageError if it is damaged."""
-    table = TransactionTable()
-    journal = open_journal(disk, TRANSACTIONS_FOLDER, table, encode_change, decode_change, node.config, now_ms)
-    return Coordinator(node, journal, now_ms)
+def refuse_id(notes: Notes, transactional_id: str, reason: str) -> None:
+    """Say in the log what the code of the answer cannot."""
+    notes.note("warning", "transactional id refused", transactional_id=clipped(transactional_id), reason=reason)
+
+
+def open_transactions(host: Host, groups: Groups, disk: Disk, now_ms: int) -> Coordinator:
+    """The journal of transactions, replayed. StorageError if it is damaged."""
+    journal = open_journal(
+        disk,
+        TRANSACTIONS_FOLDER,
+        TransactionTable(),
+        encode_change,
+        decode_change,
+        host.config,
+        now_ms,
+        host.dirty,
+        host.partitions.advance,
+    )
+    return Coordinator(host, groups, journal, now_ms)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from penstock.broker.groups.coordinator import Coordinator as Groups
+from penstock.broker.host import Host
 from penstock.broker.journal import Finish
 from penstock.broker.partition import Partition, Waiter
 from penstock.broker.transactions.changes import Transaction
 from penstock.errors import ErrorCode, StorageError
 from penstock.log.transactional import append_marker
-
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
 
 
 class _Telling:
@@ -32,27 +29,27 @@ class _Telling:
             self._finish(self._code)
 
 
-def end_everywhere(node: Node, ending: Transaction, finish: Finish, now_ms: int) -> None:
+def end_everywhere(host: Host, groups: Groups, ending: Transaction, finish: Finish, now_ms: int) -> None:
     """Write the markers of a transaction whose end is decided; `finish` hears when all of them are durable."""
     telling = _Telling(finish)
     for topic_id, index in ending.partitions:
-        topic = node.catalog.by_id(topic_id)
-        partition = node.partition(topic, index, now_ms) if topic is not None else None
+        topic = host.catalog.by_id(topic_id)
+        partition = host.partition(topic, index, now_ms) if topic is not None else None
         if partition is None or partition is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             continue  # deleted, and with it what it held
         telling.begin()
         if isinstance(partition, Partition):
-            end_in(node, partition, ending.producer_id, ending.epoch, ending.state.is_commit, telling, now_ms)
+            end_in(host, partition, ending.producer_id, ending.epoch, ending.state.is_commit, telling, now_ms)
         else:
             telling.done(partition)
-    if ending.groups or ending.producer_id in node.groups.table.held:
+    if ending.groups or ending.producer_id in groups.table.held:
         telling.begin()
-        node.groups.release(ending.producer_id, ending.begun_epoch, ending.state.is_commit, telling.done, now_ms)
+        groups.release(ending.producer_id, ending.begun_epoch, ending.state.is_commit, telling.done, now_ms)
     telling.done(ErrorCode.NONE)
 
 
 def end_in(
-    node: Node, partition: Partition, producer_id: int, epoch: int, is_commit: bool, waiter: Waiter, now_ms: int
+    host: Host, partition: Partition, producer_id: int, epoch: int, is_commit: bool, waiter: Waiter, now_ms: int
 ) -> None:
     """Write the marker if the producer has a transaction open here; `waiter` hears when it is durable."""
     log = partition.log
@@ -69,4 +66,4 @@ def end_in(
             waiter.done(ErrorCode.KAFKA_STORAGE_ERROR)
             return
         partition.when_durable(waiter)
-        node.dirty[partition] = None
+        host.dirty[partition] = None

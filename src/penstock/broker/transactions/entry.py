@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from penstock.broker.pending_produce import PendingProduce
 from penstock.broker.transactions.changes import PartitionKey
+from penstock.broker.transactions.coordinator import Coordinator
 from penstock.broker.transactions.rules import BY_EPOCH, Owner
 from penstock.errors import ErrorCode
 from penstock.records.batch import BatchHeader
 from penstock.wire.produce import PartitionAck
-
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
-    from penstock.broker.produce import PendingProduce
 
 SAYS_ABORTABLE = 11  # from this version of Produce on clients know TRANSACTION_ABORTABLE
 ADDS_ITSELF = 12  # and from this one on they leave it to the broker to add partitions (KIP-890)
@@ -21,10 +17,10 @@ ADDS_ITSELF = 12  # and from this one on they leave it to the broker to add part
 class Entry:
     """Verifies each batch with the coordinator, and adds what is not in the transaction yet."""
 
-    __slots__ = ("_acks", "_id", "_keys", "_node", "_version")
+    __slots__ = ("_acks", "_id", "_keys", "_transactions", "_version")
 
-    def __init__(self, node: Node, transactional_id: str, version: int) -> None:
-        self._node = node
+    def __init__(self, transactions: Coordinator, transactional_id: str, version: int) -> None:
+        self._transactions = transactions
         self._id = transactional_id
         self._version = version
         self._keys: list[PartitionKey] = []
@@ -32,7 +28,7 @@ class Entry:
 
     def refuse(self, header: BatchHeader, key: PartitionKey) -> tuple[ErrorCode, str] | None:
         """Why the producer of this batch may not write to this partition now, as its version of Produce says it."""
-        transactions = self._node.transactions
+        transactions = self._transactions
         code = transactions.refuse(self._id, Owner(header.producer_id, header.producer_epoch))
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH, "a producer with a newer epoch has taken over"
@@ -49,7 +45,7 @@ class Entry:
 
     def enter(self, key: PartitionKey, ack: PartitionAck) -> None:
         """A batch is stored in this partition: it has to be in the transaction before that is acknowledged."""
-        if not self._node.transactions.holds(self._id, key):
+        if not self._transactions.holds(self._id, key):
             self._keys.append(key)
             self._acks.append(ack)
 
@@ -65,4 +61,4 @@ class Entry:
                 ack.error_message = "the partition could not be added to the transaction"
             pending.one_done()
 
-        self._node.transactions.add(self._id, self._keys, (), BY_EPOCH, finish, now_ms)
+        self._transactions.add(self._id, self._keys, (), BY_EPOCH, finish, now_ms)

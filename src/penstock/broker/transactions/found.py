@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
+from penstock.broker.groups.coordinator import Coordinator as Groups
+from penstock.broker.host import Host
 from penstock.broker.partition import Partition
-from penstock.broker.transactions.changes import PartitionKey
+from penstock.broker.transactions.changes import PartitionKey, Transaction
 from penstock.broker.transactions.ending import end_in
 from penstock.broker.transactions.rules import BY_EPOCH
 from penstock.errors import ErrorCode
 from penstock.log.transactional import is_undecided
 
-if TYPE_CHECKING:
-    from penstock.broker.node import Node
+
+class Transactions(Protocol):
+    """What is asked of the coordinator of transactions here."""
+
+    def of_producer(self, producer_id: int) -> Transaction | None: ...
+
+    def add(
+        self,
+        transactional_id: str,
+        partitions: Iterable[PartitionKey],
+        groups: Iterable[str],
+        version: int,
+        finish: Callable[[ErrorCode], None],
+        now_ms: int,
+    ) -> None: ...
 
 
 class _Nobody:
@@ -21,7 +37,7 @@ class _Nobody:
     def done(self, code: ErrorCode) -> None: ...
 
 
-def agree_on(node: Node, partition: Partition, key: PartitionKey, now_ms: int) -> None:
+def agree_on(host: Host, transactions: Transactions, partition: Partition, key: PartitionKey, now_ms: int) -> None:
     """Records may be durable while it is not that their partition is in the transaction: add it, or abort them."""
     log = partition.log
     for offset in list(log.transactions.open):
@@ -29,22 +45,24 @@ def agree_on(node: Node, partition: Partition, key: PartitionKey, now_ms: int) -
         epoch = log.producers.known[producer_id].epoch
         if is_undecided(log, producer_id):
             continue  # how it ended, somebody else has to say
-        known = node.transactions.of_producer(producer_id)
+        known = transactions.of_producer(producer_id)
         if known is not None and key in known.partitions:
             continue
         if known is None or known.epoch != epoch or known.state.is_ending or log.config.in_memory:
-            node.note("warning", "transaction aborted in one partition", partition=partition.name, producer=producer_id)
-            end_in(node, partition, producer_id, epoch, False, _Nobody(), now_ms)
+            host.notes.note(
+                "warning", "transaction aborted in one partition", partition=partition.name, producer=producer_id
+            )
+            end_in(host, partition, producer_id, epoch, False, _Nobody(), now_ms)
         else:
-            node.transactions.add(known.transactional_id, [key], (), BY_EPOCH, lambda _: None, now_ms)
+            transactions.add(known.transactional_id, [key], (), BY_EPOCH, lambda _: None, now_ms)
 
 
-def agree_on_held(node: Node, now_ms: int) -> None:
+def agree_on_held(groups: Groups, transactions: Transactions, now_ms: int) -> None:
     """The same for positions of groups, after a start."""
-    for producer_id, all_held in list(node.groups.table.held.items()):
-        known = node.transactions.of_producer(producer_id)
+    for producer_id, all_held in list(groups.table.held.items()):
+        known = transactions.of_producer(producer_id)
         for held in all_held:
             if known is None or held.epoch != (known.begun_epoch if known.state.is_ending else known.epoch):
-                node.groups.release(producer_id, held.epoch, False, lambda _: None, now_ms)
+                groups.release(producer_id, held.epoch, False, lambda _: None, now_ms)
             elif not known.state.is_ending and held.group_id not in known.groups:
-                node.transactions.add(known.transactional_id, (), [held.group_id], BY_EPOCH, lambda _: None, now_ms)
+                transactions.add(known.transactional_id, (), [held.group_id], BY_EPOCH, lambda _: None, now_ms)

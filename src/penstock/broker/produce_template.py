@@ -1,0 +1,62 @@
+"""What a client's produce requests for a partition look like, so that the next one is compared and not decoded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.broker.catalog import Topic
+from penstock.broker.partition import Partition
+from penstock.wire.shape import Opening, ProduceShape
+
+SHAPES_MAX: Final = 32  # partitions that one client writes to by turns without being decoded again; about 1 KB each
+OPENINGS_MAX: Final = 4  # topics whose names differ in length
+
+
+class Shape:
+    """What a connection's produce requests for one partition look like, and where they go."""
+
+    __slots__ = (
+        "after_max_ms",
+        "before_max_ms",
+        "bytes_max",
+        "checks_records",
+        "is_stamped_here",
+        "key",
+        "number",
+        "partition",
+        "wire",
+    )
+
+    def __init__(self, wire: ProduceShape, key: bytes, topic: Topic, partition: Partition, number: int) -> None:
+        config = topic.config
+        self.wire = wire
+        self.key = key
+        self.partition = partition
+        self.number = number
+        self.bytes_max = config.max_message_bytes
+        self.checks_records = config.checks_records
+        self.after_max_ms = config.timestamp_after_max_ms
+        self.before_max_ms = config.timestamp_before_max_ms
+        self.is_stamped_here = config.log_append_time
+
+
+class Shapes:
+    """The shapes that a connection has shown, by what stands before the batch; true while the catalog is the same."""
+
+    __slots__ = ("catalog_version", "known", "openings")
+
+    def __init__(self, catalog_version: int) -> None:
+        self.catalog_version = catalog_version
+        self.known: dict[bytes, Shape] = {}
+        self.openings: list[Opening] = []
+
+    def add(self, shape: Shape) -> None:
+        """Keep it while there is room: who writes to more places than that is decoded for the rest of them."""
+        wire, known = shape.wire, self.known
+        if wire.middle not in known and len(known) >= SHAPES_MAX:
+            return
+        if not any(opening.is_of(wire) for opening in self.openings):
+            if len(self.openings) >= OPENINGS_MAX:
+                return
+            self.openings.append(Opening(wire.version, len(wire.middle)))
+        known[wire.middle] = shape
