@@ -19,12 +19,12 @@ from penstock.wire.messages.offset_commit import OffsetCommitRequest, OffsetComm
 from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
 JOIN_WAIT_MS = 10_000  # the longest rebalance timeout of any member, twice, and what a group waits for newcomers
 
 
-def groups_equal_replay(world: World) -> str | None:
+def groups_equal_replay(world: WorldView) -> str | None:
     """What the node knows of groups is what the durable group log says, no more and no less."""
     if world.node is None:
         return None
@@ -49,7 +49,7 @@ def _facts(table: GroupTable) -> object:
     return dict(table.groups), consumers, positions, table.bytes, table.consumers.bytes
 
 
-def positions_never_go_back(world: World) -> str | None:
+def positions_never_go_back(world: WorldView) -> str | None:
     """A group stands at least where it was told that it stands, whatever happened since."""
     node = world.node
     if node is None:
@@ -65,7 +65,7 @@ def positions_never_go_back(world: World) -> str | None:
     return None
 
 
-def one_owner_at_a_time(world: World) -> str | None:
+def one_owner_at_a_time(world: WorldView) -> str | None:
     """In a group of the newer protocol nobody is given what another has not given back."""
     for group in world.node.groups.consumers.groups.values() if world.node is not None else ():
         owners: dict[Part, str] = {}
@@ -76,7 +76,7 @@ def one_owner_at_a_time(world: World) -> str | None:
     return None
 
 
-def join_is_answered(world: World) -> str | None:
+def join_is_answered(world: WorldView) -> str | None:
     """Nobody waits for a generation longer than the slowest member may take."""
     node = world.node
     if node is None:
@@ -96,7 +96,7 @@ def join_is_answered(world: World) -> str | None:
     return None
 
 
-def one_owner_in_a_generation(world: World, asked: Asked, response: Message) -> str | None:
+def one_owner_in_a_generation(world: WorldView, asked: Asked, response: Message) -> str | None:
     """A partition belongs to one member of a generation, whenever and however often they ask."""
     request = asked.request
     if not isinstance(request, SyncGroupRequest) or not isinstance(response, SyncGroupResponse) or response.error_code:
@@ -111,7 +111,7 @@ def one_owner_in_a_generation(world: World, asked: Asked, response: Message) -> 
     return None
 
 
-def nobody_fenced_commits(world: World, asked: Asked, response: Message) -> str | None:
+def nobody_fenced_commits(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Once a generation was handed out, members of earlier ones commit nothing; notes what is promised to others."""
     request = asked.request
     if not isinstance(request, OffsetCommitRequest) or not isinstance(response, OffsetCommitResponse):

@@ -37,14 +37,14 @@ from penstock.wire.messages.fetch import FetchRequest
 if TYPE_CHECKING:
     from penstock.broker.node import Node
     from penstock.sim.ledger import Account
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
-Check = Callable[["World"], str | None]
+Check = Callable[["WorldView"], str | None]
 ROOMY_BYTES = 10**6
 REMEMBERED = 5  # the promise, whatever the code says
 
 
-def acked_is_durable(world: World) -> str | None:
+def acked_is_durable(world: WorldView) -> str | None:
     """An acknowledged batch is on the durable part of the disk, at its offset, unless it was removed on purpose."""
     for account in world.ledger.accounts.values():
         if account.topic.in_memory or account.topic.is_going or account.damaged or not account.acked:
@@ -61,7 +61,7 @@ def acked_is_durable(world: World) -> str | None:
     return None
 
 
-def producer_repeat_stored_once(world: World) -> str | None:
+def producer_repeat_stored_once(world: WorldView) -> str | None:
     """A batch of an idempotent producer stands in a log once, however often it was sent."""
     for account in _changed(world, "once"):
         seen: dict[tuple[int, int, int], int] = {}
@@ -73,7 +73,7 @@ def producer_repeat_stored_once(world: World) -> str | None:
     return None
 
 
-def witness_is_sound(world: World) -> str | None:
+def witness_is_sound(world: WorldView) -> str | None:
     """The witness never claims more than a power cut would leave."""
     folders = [a.folder for a in world.ledger.accounts.values() if not a.topic.is_going and not a.damaged]
     for folder in [*folders, META_FOLDER, GROUPS_FOLDER, TRANSACTIONS_FOLDER]:
@@ -84,7 +84,7 @@ def witness_is_sound(world: World) -> str | None:
     return None
 
 
-def witness_remains(world: World) -> str | None:
+def witness_remains(world: WorldView) -> str | None:
     """Where a durable point was durable once, a power cut at any moment leaves one."""
     folders = {a.folder for a in world.ledger.accounts.values() if not a.topic.is_going}
     had: dict[str, None] = world.remembered.setdefault("witnessed", {})
@@ -96,14 +96,14 @@ def witness_remains(world: World) -> str | None:
     return None
 
 
-def failed_sync_is_final(world: World) -> str | None:
+def failed_sync_is_final(world: WorldView) -> str | None:
     """A file whose sync failed is never synced again by the same process."""
     if world.disk.retried:
         return f"{world.disk.retried[0]} was synced again after a failed sync"
     return None
 
 
-def catalog_equals_replay(world: World) -> str | None:
+def catalog_equals_replay(world: WorldView) -> str | None:
     """The catalog is what the durable metadata log says, no more and no less."""
     node = world.node
     if node is None or node.meta.partition.log.stopped is not None:
@@ -124,7 +124,7 @@ def catalog_equals_replay(world: World) -> str | None:
     return None
 
 
-def producers_equal_replay(world: World) -> str | None:
+def producers_equal_replay(world: WorldView) -> str | None:
     """What a log remembers of producers is what its batches say."""
     node = world.node
     if node is None:
@@ -145,7 +145,7 @@ def producers_equal_replay(world: World) -> str | None:
     return None
 
 
-def topics_survive(world: World) -> str | None:
+def topics_survive(world: WorldView) -> str | None:
     """A topic whose creation was acknowledged is there until its deletion is asked for; a deleted one is not."""
     node = world.node
     if node is None:
@@ -159,7 +159,7 @@ def topics_survive(world: World) -> str | None:
     return None
 
 
-def bounded_memory(world: World) -> str | None:
+def bounded_memory(world: WorldView) -> str | None:
     """What is held for clients is counted right, and no client is read from beyond its limit."""
     node = world.node
     if node is None:
@@ -182,7 +182,7 @@ def bounded_memory(world: World) -> str | None:
     return None
 
 
-def waiting_fetch_is_answered(world: World) -> str | None:
+def waiting_fetch_is_answered(world: WorldView) -> str | None:
     """A fetch waits neither beyond its time nor beside records that it could have."""
     node = world.node
     if node is None:
@@ -204,7 +204,7 @@ def waiting_fetch_is_answered(world: World) -> str | None:
     return None
 
 
-def repeat_is_recognised(world: World) -> str | None:
+def repeat_is_recognised(world: WorldView) -> str | None:
     """The oldest unacknowledged batch of a producer that sends in order is never refused."""
     for producer in world.producers:
         for lane, what in producer.refused:
@@ -244,7 +244,7 @@ AFTER_STEP: dict[str, Check] = {
 }
 
 
-def _changed(world: World, who: str) -> list[Account]:
+def _changed(world: WorldView, who: str) -> list[Account]:
     """Partitions whose written batches differ from when this check last looked."""
     changed = []
     for key, account in world.ledger.accounts.items():
@@ -287,7 +287,7 @@ def _end(partition: Partition, request: FetchRequest) -> Point:
     return partition.log.stable if request.isolation_level else partition.log.visible
 
 
-def _visible_for(node: Node, world: World, request: FetchRequest) -> str | None:
+def _visible_for(node: Node, world: WorldView, request: FetchRequest) -> str | None:
     """Where there are records enough for a fetch."""
     found = 0
     for wanted in request.topics:

@@ -10,11 +10,11 @@ from penstock.records.record import decode_records
 from penstock.sim.image import raw_batch
 
 if TYPE_CHECKING:
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
 
 def unlike_replay(
-    world: World, folder: str, log: Log, rebuild: Callable[[list[bytes]], object], believed: object
+    world: WorldView, folder: str, log: Log, rebuild: Callable[[list[bytes]], object], believed: object
 ) -> str | None:
     """How `believed` differs from what is rebuilt from the durable records of a journal; None if it does not."""
     if log.stopped is not None:

@@ -11,12 +11,12 @@ from penstock.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from penstock.broker.node import Node
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
 READ_IN_STEP_MAX = 100  # as the limit is in a small world
 
 
-def loads_are_bounded(world: World) -> str | None:
+def loads_are_bounded(world: WorldView) -> str | None:
     """The disk reads for a few at once; it never idles while somebody waits, and every end is waited for."""
     node = world.node
     if node is None:
@@ -31,7 +31,7 @@ def loads_are_bounded(world: World) -> str | None:
     return None
 
 
-def nobody_gone_waits(world: World) -> str | None:
+def nobody_gone_waits(world: WorldView) -> str | None:
     """Who is gone leaves no fetch behind, neither for the disk nor for new records."""
     node = world.node
     if node is None:
@@ -43,14 +43,14 @@ def nobody_gone_waits(world: World) -> str | None:
     return None
 
 
-def only_absent_is_loaded(world: World) -> str | None:
+def only_absent_is_loaded(world: WorldView) -> str | None:
     """Who reads what is in memory does not wait for the disk."""
     if world.loader.needless:
         return f"{world.loader.needless[0]} is loaded, although what is wanted of it is in memory"
     return None
 
 
-def steps_do_not_wait_for_the_disk(world: World) -> str | None:
+def steps_do_not_wait_for_the_disk(world: WorldView) -> str | None:
     """What is not in memory is never read for a fetch while everybody waits, but for a little."""
     node = world.node
     if node is None:

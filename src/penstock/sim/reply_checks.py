@@ -21,13 +21,13 @@ from penstock.wire.messages.produce import PartitionProduceResponse, ProduceResp
 
 if TYPE_CHECKING:
     from penstock.sim.producer import SentBatch
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
-Check = Callable[["World", Asked, Message], str | None]
+Check = Callable[["WorldView", Asked, Message], str | None]
 LATEST = -1
 
 
-def offsets_never_change(world: World, asked: Asked, response: Message) -> str | None:
+def offsets_never_change(world: WorldView, asked: Asked, response: Message) -> str | None:
     """An offset means one record, in every acknowledgement and every read, for ever."""
     for account, batch, part in acks(world, asked, response):
         if not part.error_code and (why := _tell(account, part.base_offset, batch.count, batch.payload)):
@@ -38,7 +38,7 @@ def offsets_never_change(world: World, asked: Asked, response: Message) -> str |
     return None
 
 
-def no_ack_after_failed_sync(world: World, asked: Asked, response: Message) -> str | None:
+def no_ack_after_failed_sync(world: WorldView, asked: Asked, response: Message) -> str | None:
     """After a failed sync nothing sent to that partition is acknowledged until the node was started again."""
     for account, _, part in acks(world, asked, response):
         failed_ms = world.sync_failed_ms.get(account.folder)
@@ -47,7 +47,7 @@ def no_ack_after_failed_sync(world: World, asked: Asked, response: Message) -> s
     return None
 
 
-def ack_keeps_its_promise(world: World, asked: Asked, response: Message) -> str | None:
+def ack_keeps_its_promise(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Notes what is promised; acked-is-durable holds the node to it from this event on."""
     for account, batch, part in acks(world, asked, response):
         if not part.error_code:
@@ -56,7 +56,7 @@ def ack_keeps_its_promise(world: World, asked: Asked, response: Message) -> str 
     return None
 
 
-def visible_is_durable(world: World, asked: Asked, response: Message) -> str | None:
+def visible_is_durable(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Readers are given durable records only, and are told of no end beyond them."""
     for account, header, payload in served(world, response):
         if account.topic.in_memory or account.damaged or account.topic.is_going:
@@ -76,7 +76,7 @@ def visible_is_durable(world: World, asked: Asked, response: Message) -> str | N
     return None
 
 
-def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | None:
+def end_never_goes_back(world: WorldView, asked: Asked, response: Message) -> str | None:
     """The end of a log only grows, whatever happens to the node."""
     for account, end in ends(world, asked, response):
         # Of answers that leave together on two connections nobody can tell which was given first.
@@ -90,7 +90,7 @@ def end_never_goes_back(world: World, asked: Asked, response: Message) -> str | 
     return None
 
 
-def deleted_stays_deleted(world: World, asked: Asked, response: Message) -> str | None:
+def deleted_stays_deleted(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Records deleted on request never come back."""
     if isinstance(response, DeleteRecordsResponse) and isinstance(asked.request, DeleteRecordsRequest):
         for wanted, topic in zip(asked.request.topics, response.topics, strict=True):
@@ -105,7 +105,7 @@ def deleted_stays_deleted(world: World, asked: Asked, response: Message) -> str 
     return None
 
 
-def damage_is_never_served(world: World, asked: Asked, response: Message) -> str | None:
+def damage_is_never_served(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Whatever is served is whole, and was sent by somebody."""
     for account, header, payload in served(world, response):
         if not header.is_control and payload not in world.ledger.values:
@@ -113,7 +113,7 @@ def damage_is_never_served(world: World, asked: Asked, response: Message) -> str
     return None
 
 
-def no_false_damage(world: World, asked: Asked, response: Message) -> str | None:
+def no_false_damage(world: WorldView, asked: Asked, response: Message) -> str | None:
     """No record is called damaged on a disk that damages nothing."""
     for account, data in fetched(world, response):
         if data.error_code == ErrorCode.CORRUPT_MESSAGE and not account.damaged:
@@ -121,7 +121,7 @@ def no_false_damage(world: World, asked: Asked, response: Message) -> str | None
     return None
 
 
-def producer_ids_are_unique(world: World, asked: Asked, response: Message) -> str | None:
+def producer_ids_are_unique(world: WorldView, asked: Asked, response: Message) -> str | None:
     """No producer id is given out twice."""
     if isinstance(response, InitProducerIdResponse) and not response.error_code:
         name = asked.request.transactional_id if isinstance(asked.request, InitProducerIdRequest) else None
@@ -151,7 +151,7 @@ ON_REPLY: dict[str, Check] = {
 
 
 def acks(
-    world: World, asked: Asked, response: Message
+    world: WorldView, asked: Asked, response: Message
 ) -> Iterator[tuple[Account, SentBatch, PartitionProduceResponse]]:
     if isinstance(response, ProduceResponse):
         flight: Flight = asked.tag  # type: ignore[assignment]  # set by the producer
@@ -160,7 +160,7 @@ def acks(
             yield world.ledger.account(lane.topic, lane.index), batch, part
 
 
-def fetched(world: World, response: Message) -> Iterator[tuple[Account, PartitionData]]:
+def fetched(world: WorldView, response: Message) -> Iterator[tuple[Account, PartitionData]]:
     if isinstance(response, FetchResponse):
         for topic in response.responses:
             known = world.ledger.topic(topic.topic, topic.topic_id)
@@ -169,7 +169,7 @@ def fetched(world: World, response: Message) -> Iterator[tuple[Account, Partitio
                     yield world.ledger.account(known, data.partition_index), data
 
 
-def served(world: World, response: Message) -> Iterator[tuple[Account, BatchHeader, bytes]]:
+def served(world: WorldView, response: Message) -> Iterator[tuple[Account, BatchHeader, bytes]]:
     """Every batch in a fetch reply; one that is not whole has an empty payload."""
     for account, data in fetched(world, response):
         raw = bytes(data.records or b"")
@@ -181,7 +181,7 @@ def served(world: World, response: Message) -> Iterator[tuple[Account, BatchHead
             at += max(header.size, HEADER_SIZE)
 
 
-def ends(world: World, asked: Asked, response: Message) -> Iterator[tuple[Account, int]]:
+def ends(world: WorldView, asked: Asked, response: Message) -> Iterator[tuple[Account, int]]:
     """Every end of a log that this answer tells."""
     for account, data in fetched(world, response):
         if not data.error_code:

@@ -22,12 +22,12 @@ from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitP
 from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
 
 if TYPE_CHECKING:
-    from penstock.sim.world import World
+    from penstock.sim.world_view import WorldView
 
 COMMITTED = 1
 
 
-def transactions_equal_replay(world: World) -> str | None:
+def transactions_equal_replay(world: WorldView) -> str | None:
     """What the coordinator believes is what the durable transaction log says, no more and no less."""
     if world.node is None:
         return None
@@ -43,7 +43,7 @@ def transactions_equal_replay(world: World) -> str | None:
     return unlike_replay(world, TRANSACTIONS_FOLDER, log, rebuild, coordinator.table.transactions)
 
 
-def stable_end_is_sound(world: World) -> str | None:
+def stable_end_is_sound(world: WorldView) -> str | None:
     """Readers of committed records get up to the first open transaction, and no further."""
     node = world.node
     if node is None:
@@ -77,7 +77,7 @@ def _first_open(batches: Batches, end: int) -> int:
     return min(opened.values(), default=end)
 
 
-def commits_are_decided_first(world: World) -> str | None:
+def commits_are_decided_first(world: WorldView) -> str | None:
     """A partition hears of a commit only when it is durable that there is one."""
     deeds = world.scene.deeds
     durable = world.imager.durable(TRANSACTIONS_FOLDER)
@@ -99,7 +99,7 @@ def commits_are_decided_first(world: World) -> str | None:
     return None
 
 
-def positions_come_with_commits(world: World) -> str | None:
+def positions_come_with_commits(world: WorldView) -> str | None:
     """A position taken into a transaction is not seen before somebody asked to commit that."""
     node, deeds = world.node, world.scene.deeds
     if node is None:
@@ -113,7 +113,7 @@ def positions_come_with_commits(world: World) -> str | None:
     return None
 
 
-def only_committed_is_seen(world: World, asked: Asked, response: Message) -> str | None:
+def only_committed_is_seen(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Nothing of a transaction is given to readers of committed records before its owner asked to commit it."""
     if not isinstance(response, FetchResponse) or not isinstance(asked.request, FetchRequest):
         return None
@@ -128,7 +128,7 @@ def only_committed_is_seen(world: World, asked: Asked, response: Message) -> str
     return None
 
 
-def fenced_cannot_write(world: World, asked: Asked, response: Message) -> str | None:
+def fenced_cannot_write(world: WorldView, asked: Asked, response: Message) -> str | None:
     """Once an owner has its epoch, nothing of an earlier one that arrives is taken."""
     deeds = world.scene.deeds
     request = asked.request
@@ -155,7 +155,7 @@ def _produce_code(response: ProduceResponse) -> int:
     return response.responses[0].partition_responses[0].error_code
 
 
-def torn(world: World, last: CommittedReader) -> str | None:
+def torn(world: WorldView, last: CommittedReader) -> str | None:
     """A transaction is seen whole if its owner was told so, whole or not at all if it was not told, else never."""
     for deed in world.scene.deeds.all:
         found = _seen(world, deed, last)
@@ -166,7 +166,7 @@ def torn(world: World, last: CommittedReader) -> str | None:
     return _lost_position(world)
 
 
-def _seen(world: World, deed: Deed, last: CommittedReader) -> list[bool]:
+def _seen(world: WorldView, deed: Deed, last: CommittedReader) -> list[bool]:
     """For each value that cannot have been removed for another reason, whether it was seen."""
     found = []
     for place, values in deed.values.items():
@@ -182,7 +182,7 @@ def _values(deed: Deed) -> list[str]:
     return [value for values in deed.values.values() for value in values]
 
 
-def _lost_position(world: World) -> str | None:
+def _lost_position(world: WorldView) -> str | None:
     if world.node is None:
         return None
     for deed in world.scene.deeds.all:
