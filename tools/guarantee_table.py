@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.guarantee import Guarantee, Queue, plan_settings, refusals
+from penstock.guarantee import Guarantee, Queue, refusals
+from penstock.policies import policy_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
 BEGIN, END = "<!-- made by tools/guarantee_table.py -->\n", "<!-- end -->\n"
@@ -21,18 +22,19 @@ ANSWERS = {
 ABOUT = {
     "loss": ("penstock.durability", "flush.messages", "flush.ms", "min.insync.replicas"),
     "history": ("retention.ms",),
-    "outage": ("replication.factor", "min.insync.replicas", "commit.every"),
+    "outage": ("replication.factor", "min.insync.replicas", "commit_every"),
     "delivery": (
         "acks",
         "retries",
-        "enable.idempotence",
+        "idempotent",
         "overload",
-        "sent.again",
-        "mode",
-        "start.from",
-        "sink",
+        "output",
+        "start",
+        "modes",
+        "isolation",
         "resume",
-        "dedup",
+        "repeats",
+        "may_skip",
     ),
 }
 QUEUES = {"Penstock's broker": Queue(), "a Kafka cluster of three": Queue("kafka", 3)}
@@ -57,7 +59,7 @@ def _rows(question: str, guarantee: Guarantee, queue: Queue) -> list[str]:
         return [f"| {answer} | refused | | {wrong[0]} |"]
     return [
         f"| {answer} | {s.tier}: `{s.name}` | `{s.value}` | {s.reason} |"
-        for s in plan_settings(guarantee, queue)
+        for s in policy_of(guarantee, queue).rows(queue.kind)
         if s.name in ABOUT[question]
     ]
 

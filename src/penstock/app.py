@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypedDict, Unpack
 
 from penstock.guarantee import Guarantee
 from penstock.sources import Source
@@ -25,6 +25,27 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """How a query runs."""
+
+    mode: str = "auto"
+    every: str | None = None
+    watermark: str | None = None
+    state: str = "disk"
+    spark: Mapping[str, str | int | bool] = field(default_factory=dict)
+
+
+class QueryKeywords(TypedDict, total=False):
+    """The options of a query as keywords, for editors and type checkers: those of QueryOptions."""
+
+    mode: str
+    every: str | None
+    watermark: str | None
+    state: str
+    spark: Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A continuous query: a function of DataFrames, or SQL, from topics to one topic."""
 
@@ -33,11 +54,7 @@ class Query:
     writes: str
     function: Callable[..., Any] | None = None
     sql: str | None = None
-    mode: str = "auto"
-    every: str | None = None
-    watermark: str | None = None
-    state: str = "disk"
-    spark: Mapping[str, str | int | bool] = field(default_factory=dict)
+    options: QueryOptions = field(default_factory=lambda: QueryOptions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +118,10 @@ class App:
         reads: Topic | str | Sequence[Topic | str],
         writes: Topic | str,
         name: str | None = None,
-        mode: str = "auto",
-        every: str | None = None,
-        watermark: str | None = None,
-        state: str = "disk",
-        spark: Mapping[str, str | int | bool] | None = None,
+        **options: Unpack[QueryKeywords],
     ) -> Callable[[Function], Function]:
         """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function."""
+        chosen = _options("query", options)
         topics = (reads,) if isinstance(reads, Topic | str) or not isinstance(reads, Iterable) else tuple(reads)
 
         def declare(function: Function) -> Function:
@@ -117,11 +131,7 @@ class App:
                     reads=tuple(map(_name, topics)),
                     writes=_name(writes),
                     function=function,
-                    mode=mode,
-                    every=every,
-                    watermark=watermark,
-                    state=state,
-                    spark=dict(spark or {}),
+                    options=chosen,
                 )
             )
             return function
@@ -134,11 +144,7 @@ class App:
         text: str,
         *,
         writes: Topic | str | None = None,
-        mode: str = "auto",
-        every: str | None = None,
-        watermark: str | None = None,
-        state: str = "disk",
-        spark: Mapping[str, str | int | bool] | None = None,
+        **options: Unpack[QueryKeywords],
     ) -> None:
         """Run a SQL text continuously; it names what it reads as STREAM(topic), and writes a topic of its own name."""
         self.queries.append(
@@ -147,11 +153,7 @@ class App:
                 reads=(),
                 writes=_name(writes) if writes is not None else name,
                 sql=text,
-                mode=mode,
-                every=every,
-                watermark=watermark,
-                state=state,
-                spark=dict(spark or {}),
+                options=_options("sql", options),
             )
         )
 
@@ -165,6 +167,14 @@ class App:
     ) -> None:
         """Push a topic to whoever listens, by SSE and WebSocket."""
         self.deliveries.append(Delivery(_name(topic), at or f"/live/{_name(topic)}", slow_client, backlog_max))
+
+
+def _options(method: str, given: QueryKeywords) -> QueryOptions:
+    known = [option.name for option in fields(QueryOptions)]
+    for name in given:
+        if name not in known:
+            raise TypeError(f"App.{method}() has no option {name!r}; its options are {', '.join(known)}")
+    return QueryOptions(**given)
 
 
 def _name(topic: Topic | str) -> str:

@@ -15,6 +15,7 @@ from penstock.config import hint
 from penstock.declared_types import with_sound_types
 from penstock.event import DEAD_SUFFIX
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals, weakest
+from penstock.policies import Modes, analyze_policy, delivery_policy
 from penstock.schema import TIMES, SchemaError, parse_schema
 
 MODES = ("auto", "realtime", "microbatch")
@@ -139,14 +140,15 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
         yield "a query is named by letters, digits, _ and -"
     if query.writes not in [topic.name for topic in app.topics]:
         yield from (f"writes {query.writes}: {fault}" for fault in _topic_name_faults(query.writes))
-    if query.mode not in MODES:
-        yield f"mode is one of {', '.join(MODES)}, not {query.mode!r}"
-    if query.state not in STATES:
-        yield f"state is one of {', '.join(STATES)}, not {query.state!r}"
-    for what, text in (("every", query.every), ("watermark", query.watermark)):
+    options = query.options
+    if options.mode not in MODES:
+        yield f"mode is one of {', '.join(MODES)}, not {options.mode!r}"
+    if options.state not in STATES:
+        yield f"state is one of {', '.join(STATES)}, not {options.state!r}"
+    for what, text in (("every", options.every), ("watermark", options.watermark)):
         if text is not None and not duration_ms(text):
             yield f"{what} is a duration such as '10 minutes', not {text!r}"
-    if query.every and query.mode == "realtime" and (duration_ms(query.every) or COMMIT_MS_MIN) < COMMIT_MS_MIN:
+    if options.every and options.mode == "realtime" and (duration_ms(options.every) or COMMIT_MS_MIN) < COMMIT_MS_MIN:
         yield f"every is how often a real-time query commits: at least {COMMIT_MS_MIN // 1000} seconds"
     known: dict[str, Any] = {q.writes: q for q in app.queries} | {topic.name: topic for topic in app.topics}
     reads = with_reads(query).reads
@@ -163,16 +165,18 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
 
 def _once_faults(app: App) -> Iterator[str]:
     """What cannot be had exactly once."""
-    once = {name for name, guarantee in promises(app).items() if guarantee.delivery == "exactly-once"}
+    sound = {name: guarantee for name, guarantee in promises(app).items() if not guarantee.faults()}
+    whole = {name for name, kept in sound.items() if analyze_policy(kept).modes.value is Modes.MICROBATCH}
+    unskipped = {name for name, kept in sound.items() if not delivery_policy(kept).may_skip.value}
     for query in app.queries:
-        if query.writes in once and query.mode == "realtime":
+        if query.writes in whole and query.options.mode == "realtime":
             yield (
                 f"query {query.name}: mode='realtime' writes each result as it comes, and {query.writes} promises "
                 "exactly-once, which commits whole batches: say mode='microbatch', or give "
                 f"{query.writes} a guarantee with delivery='at-least-once'"
             )
     for delivery in app.deliveries:
-        if delivery.topic in once and delivery.slow_client in SLOW_CLIENTS[1:]:
+        if delivery.topic in unskipped and delivery.slow_client in SLOW_CLIENTS[1:]:
             yield (
                 f"delivery {delivery.at}: slow_client={delivery.slow_client!r} leaves messages out, and "
                 f"{delivery.topic} promises exactly-once: say slow_client='disconnect', by which a client comes back "

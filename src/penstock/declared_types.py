@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from penstock.app import App, Delivery, Ingest, Query, Topic
+from penstock.app import App, Delivery, Ingest, Query, QueryOptions, Topic
 from penstock.guarantee import Guarantee
 from penstock.sources import Source
 
@@ -42,11 +42,12 @@ def _sound(declared: Declared, what: str, faults: list[str]) -> Declared:
     for name, fault in _type_faults(declared):
         faults.append(f"{what}: {fault}")
         changes[name] = _default(declared, name)
-    guarantee = getattr(declared, "guarantee", None)
-    if isinstance(guarantee, Guarantee):
-        wrong = dict(_type_faults(guarantee))
-        faults += [f"{what}: guarantee: {fault}" for fault in wrong.values()]
-        changes["guarantee"] = replace(guarantee, **{name: _default(guarantee, name) for name in wrong})
+    for name, prefix in (("guarantee", "guarantee: "), ("options", "")):
+        inner = getattr(declared, name, None)
+        if isinstance(inner, Guarantee | QueryOptions):
+            wrong = dict(_type_faults(inner))
+            faults += [f"{what}: {prefix}{fault}" for fault in wrong.values()]
+            changes[name] = replace(inner, **{field: _default(inner, field) for field in wrong})
     return replace(declared, **changes) if changes else declared
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.app import App, Delivery, Query, Topic
+from penstock.app import App, Delivery, Query, QueryOptions, Topic
 from penstock.app_checks import SQL_ASIDE, STREAM, app_faults, checkable, promises, with_reads
 from penstock.errors import ConfigError
 from penstock.event import dead_topic
-from penstock.guarantee import Guarantee, Queue, Setting, duration_ms, plan_settings, weakest
+from penstock.guarantee import Guarantee, Queue, QueueKind, duration_ms, weakest
+from penstock.policies import AnalyzePolicy, Modes, Output, Policy, Row, Start, policy_of
 from penstock.schema import Schema, parse_schema
 
 
@@ -25,30 +26,29 @@ class TopicPlan:
     identity: tuple[str, ...]
     partitions: int
     guarantee: Guarantee
-    settings: tuple[Setting, ...]
+    policy: Policy
+    kind: QueueKind
     example: Mapping[str, Any] | None = None
 
     @property
     def queue_settings(self) -> dict[str, str]:
         """Settings the queue is given when the topic is made, but for copies."""
-        return {s.name: s.value for s in self.settings if s.tier == "queue" and s.name != "replication.factor"}
+        return self.policy.queue.topic_settings(self.kind)
 
     @property
     def replicas(self) -> int:
-        return int(self.value("queue", "replication.factor", "1"))
+        replicas = self.policy.queue.replicas
+        return 1 if replicas is None else replicas.value
 
     @property
     def copies(self) -> tuple[int, int]:
         """Copies, and how many of them acknowledge, of a topic that Penstock makes."""
-        return self.replicas, int(self.value("queue", "min.insync.replicas", "1"))
+        min_insync = self.policy.queue.min_insync
+        return self.replicas, 1 if min_insync is None else min_insync.value
 
-    def settings_of(self, *tiers: str) -> list[Setting]:
-        """The settings that apply in these tiers."""
-        return [s for s in self.settings if s.tier in tiers]
-
-    def value(self, tier: str, name: str, default: str = "") -> str:
-        """One setting that follows from the topic's guarantee."""
-        return next((s.value for s in self.settings if (s.tier, s.name) == (tier, name)), default)
+    def rows_of(self, *tiers: str) -> list[Row]:
+        """What follows from the guarantee in these tiers, with the reasons."""
+        return [row for row in self.policy.rows(self.kind) if row.tier in tiers]
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,40 @@ class QueryPlan:
     writes: str
     function: Callable[..., Any] | None
     sql: str | None
-    mode: str
-    every_ms: int | None
-    watermark: str | None
-    state: str
-    spark: Mapping[str, str]
+    options: QueryOptions
     guarantee: Guarantee
-    commit_every_ms: int
-    from_latest: bool
+    policy: AnalyzePolicy
 
     @property
-    def is_exactly_once(self) -> bool:
+    def every_ms(self) -> int | None:
+        """How often it runs or commits, where the app says so."""
+        return duration_ms(self.options.every) if self.options.every else None
+
+    @property
+    def commit_every_ms(self) -> int:
+        """How often it commits in real time, by its guarantee; 0 if it commits with every batch."""
+        return 0 if self.policy.commit_every_ms is None else self.policy.commit_every_ms.value
+
+    @property
+    def is_transactional(self) -> bool:
         """Whether its results and its position are committed together."""
-        return self.guarantee.delivery == "exactly-once"
+        return self.policy.output.value is Output.TRANSACTION
+
+    @property
+    def from_latest(self) -> bool:
+        """Whether each start begins with what comes from then on."""
+        return self.policy.start.value is Start.LATEST
+
+    @property
+    def against_real_time(self) -> str | None:
+        """Why its guarantee rules real time out; None if it does not."""
+        modes = self.policy.modes
+        return modes.reason if modes.value is Modes.MICROBATCH else None
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """Its own settings of Spark, as Spark reads them."""
+        return {name: _spark_text(value) for name, value in self.options.spark.items()}
 
 
 @dataclass(frozen=True)
@@ -162,7 +183,8 @@ def _plan(app: App, queue: Queue) -> Plan:
             identity=topic.identity,
             partitions=partitions,
             guarantee=promised[name],
-            settings=tuple(plan_settings(promised[name], queue)),
+            policy=policy_of(promised[name], queue),
+            kind=queue.kind,
             example=topic.example,
         )
     deliveries = {delivery.at: delivery for delivery in app.deliveries}
@@ -194,14 +216,9 @@ def _plan_query(query: Query, topics: Mapping[str, TopicPlan]) -> QueryPlan:
         writes=query.writes,
         function=query.function,
         sql=query.sql,
-        mode=query.mode,
-        every_ms=duration_ms(query.every) if query.every else None,
-        watermark=query.watermark,
-        state=query.state,
-        spark={name: _spark_text(value) for name, value in query.spark.items()},
+        options=query.options,
         guarantee=output.guarantee,
-        commit_every_ms=duration_ms(output.value("analyze", "commit.every")) or 0,
-        from_latest=output.value("analyze", "start.from") == "latest",
+        policy=output.policy.analyze,
     )
 
 

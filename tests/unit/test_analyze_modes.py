@@ -86,13 +86,13 @@ def test_a_setting_of_the_query_wins_over_the_file_and_the_file_over_ours(tmp_pa
 def test_whether_a_query_may_be_real_time_is_told_before_spark_is_asked() -> None:
     """By what was asked for and promised, or by how it was begun."""
     begun = Choice("microbatch", "stream-stream join: not in Real-Time Mode")
-    assert may_be_real_time("auto", None, None, is_exactly_once=False)
-    assert may_be_real_time("realtime", 10_000, None, is_exactly_once=False)
-    assert may_be_real_time("auto", None, Choice("realtime"), is_exactly_once=False)
-    assert not may_be_real_time("auto", None, begun, is_exactly_once=False)
-    assert not may_be_real_time("auto", None, None, is_exactly_once=True)
-    assert not may_be_real_time("auto", 10_000, None, is_exactly_once=False)
-    assert not may_be_real_time("microbatch", None, None, is_exactly_once=False)
+    assert may_be_real_time("auto", None, None, None)
+    assert may_be_real_time("realtime", 10_000, None, None)
+    assert may_be_real_time("auto", None, Choice("realtime"), None)
+    assert not may_be_real_time("auto", None, begun, None)
+    assert not may_be_real_time("auto", None, None, "exactly-once")
+    assert not may_be_real_time("auto", 10_000, None, None)
+    assert not may_be_real_time("microbatch", None, None, None)
 
 
 def test_state_in_memory_keeps_no_rocksdb() -> None:

@@ -13,17 +13,17 @@ from penstock.guarantee import (
     Queue,
     copies_words,
     duration_ms,
-    plan_settings,
     refusals,
     weakest,
 )
+from penstock.policies import policy_of
 
 ONE = Queue()
 CLUSTER = Queue("kafka", 3)
 
 
 def settings(guarantee: Guarantee, queue: Queue = ONE) -> dict[str, str]:
-    return {setting.name: setting.value for setting in plan_settings(guarantee, queue)}
+    return {row.name: row.value for row in policy_of(guarantee, queue).rows(queue.kind)}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_every_combination_is_planned_refused_or_contradictory() -> None:
         guarantee = Guarantee(outage, loss, history, delivery)
         if guarantee.faults() or refusals(guarantee, queue):
             continue
-        plan = plan_settings(guarantee, queue)
+        plan = list(policy_of(guarantee, queue).rows(queue.kind))
         assert all(setting.reason and setting.value for setting in plan)
         assert len({(s.tier, s.name) for s in plan}) == len(plan)
 
@@ -112,8 +112,8 @@ def test_exactly_once_is_a_transaction_of_whole_batches(queue: Queue) -> None:
     once = Guarantee(delivery="exactly-once")
     assert refusals(once, queue) == []
     found = settings(once, queue)
-    assert (found["mode"], found["sink"], found["start.from"]) == ("microbatch", "transaction", "checkpoint")
-    assert (found["dedup"], found["sent.again"]) == ("none", "stored")
+    assert (found["modes"], found["output"], found["start"]) == ("microbatch", "transaction", "checkpoint")
+    assert (found["isolation"], found["repeats"], found["may_skip"]) == ("committed", "none", "no")
 
 
 def test_a_chain_is_as_strong_as_its_weakest_link() -> None:

@@ -229,7 +229,7 @@ def test_exactly_once_goes_along_with_what_is_read() -> None:
     app.query(reads="pays", writes="seen", name="see")(lambda pays: pays)
     app.deliver("seen")
     plan = planned(app)
-    assert [query.is_exactly_once for query in plan.queries.values()] == [True, False]
+    assert [query.is_transactional for query in plan.queries.values()] == [True, False]
     assert [t.name for t in wanted_topics(plan) if t.name.endswith(".batches")] == ["penstock.a.book.batches"]
     assert (plan.paths[0].guarantee.delivery, plan.paths[0].weakest_link) == ("at-least-once", "seen")
 

@@ -18,6 +18,7 @@ from penstock.analyze.results import to_records, value_columns
 from penstock.analyze.rows import EVENT, good_rows, read_records
 from penstock.errors import ConfigError, PenstockError
 from penstock.plan import Plan, QueryPlan, TopicPlan, sql_with_views
+from penstock.policies import Repeats
 
 _WORDS_MAX = 500
 _PLACE_IN_SQL = re.compile(r"\(line \d+, pos \d+\)")
@@ -51,8 +52,8 @@ def build_query(query: QueryPlan, plan: Plan, spark: SparkSession, queue: str, o
     frames = {}
     for name in query.reads:
         rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
-        if query.watermark and (column := plan.topics[name].event_time):
-            rows = rows.withWatermark(column, query.watermark)
+        if query.options.watermark and (column := plan.topics[name].event_time):
+            rows = rows.withWatermark(column, query.options.watermark)
         frames[name] = rows
     result = _result(query, frames, spark)
     output = plan.topics[query.writes]
@@ -134,7 +135,7 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
 def _identity_faults(
     result: DataFrame, output: TopicPlan, plan: Plan, query: QueryPlan, operators: tuple[Operator, ...]
 ) -> Iterator[str]:
-    if EVENT in result.columns or is_stateful(operators) or query.is_exactly_once:
+    if EVENT in result.columns or is_stateful(operators) or output.policy.deliver.repeats.value is Repeats.NONE:
         return
     known = [identity for topic in (output, *(plan.topics[n] for n in query.reads)) if (identity := topic.identity)]
     if any(set(identity) <= set(result.columns) for identity in known):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.modes import ONCE, Choice, choose, obstacle
+from penstock.analyze.modes import Choice, choose, obstacle
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
 from penstock.analyze.start import SparkStart
@@ -47,8 +47,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Choi
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = ONCE if query.is_exactly_once else obstacle(built.operators)
-            found[query.name] = choose(query.mode, query.every_ms, against)
+            against = query.against_real_time or obstacle(built.operators)
+            found[query.name] = choose(query.options.mode, query.every_ms, against)
     refuse_all(faults)
     return found
 

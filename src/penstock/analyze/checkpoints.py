@@ -110,9 +110,9 @@ class Checkpoint:
         self._synced_ns = newest
 
 
-def switch_fault(asked: str, remembered: Choice | None, is_exactly_once: bool = False) -> str | None:
+def switch_fault(asked: str, remembered: Choice | None, against: str | None = None) -> str | None:
     """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
-    if remembered is not None and is_exactly_once and remembered.mode == "realtime":
+    if remembered is not None and against is not None and remembered.mode == "realtime":
         return (
             "its checkpoint was begun in real time, and exactly-once needs micro-batches: give the query another name "
             "and another topic to write, to begin anew"

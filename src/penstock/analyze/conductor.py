@@ -16,7 +16,7 @@ from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.life import Life, ready_words
-from penstock.analyze.modes import ONCE, Choice, choose, may_be_real_time, obstacle
+from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
 from penstock.analyze.newest import Newest
 from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.queue import Queue
@@ -135,14 +135,14 @@ class Conductor:
         for query in self._plan.queries.values():
             kept = self._checkpoint(query.name).remembered()
             try:
-                if fault := switch_fault(query.mode, kept, query.is_exactly_once):
+                if fault := switch_fault(query.options.mode, kept, query.against_real_time):
                     raise Refused(fault)
                 built = self._jobs.build(query, Choice("realtime"))
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = ONCE if query.is_exactly_once else obstacle(built.operators)
-            choice = kept or choose(query.mode, query.every_ms, against)
+            against = query.against_real_time or obstacle(built.operators)
+            choice = kept or choose(query.options.mode, query.every_ms, against)
             self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
         refuse_all(faults)
         for topic in self._plan.read_topics:
@@ -153,10 +153,10 @@ class Conductor:
     def _may_be_real_time(self) -> bool:
         return any(
             may_be_real_time(
-                query.mode,
+                query.options.mode,
                 query.every_ms,
                 self._checkpoint(query.name).remembered(),
-                is_exactly_once=query.is_exactly_once,
+                query.against_real_time,
             )
             for query in self._plan.queries.values()
         )

@@ -17,6 +17,7 @@ from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
 from penstock.event import batches_topic
 from penstock.plan import Plan, QueryPlan, TopicPlan
+from penstock.policies import Output
 from penstock.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 _CLIENT = {"kafka.enable.metrics.push": "false"}  # nobody asks our broker for its clients' metrics
 _SOURCE = _CLIENT | {"kafka.allow.auto.create.topics": "false", "failOnDataLoss": "true"}
 # Results are written as they come; a batch of them would only wait.
-_SINK = _CLIENT | {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"}
+_SINK = {
+    Output.RETRY: _CLIENT | {"kafka.linger.ms": "0", "kafka.acks": "all", "kafka.enable.idempotence": "true"},
+    Output.ONE_TRY: _CLIENT
+    | {"kafka.linger.ms": "0", "kafka.acks": "1", "kafka.retries": "0", "kafka.enable.idempotence": "false"},
+}
 
 
 class Jobs:
@@ -43,7 +48,7 @@ class Jobs:
             raise Refused(*faults)
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
         events_max = self._spec.analyze.batch_events_max
-        if query.is_exactly_once:
+        if query.is_transactional:
             events_max = min(EVENTS_MAX_BATCH, events_max)
         options = source_options(choice, query.from_latest, events_max)
         return build_query(query, self._plan, session, self._spec.queue, options)
@@ -69,19 +74,20 @@ class Jobs:
             query.reads,
             query.writes,
             begin,
-            may_fall_back=query.mode == "auto",
+            may_fall_back=query.options.mode == "auto",
             from_latest=query.from_latest,
             keeps_event=first[1].keeps_event,
             written=written,
         )
 
     def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written) -> Any:
-        if query.is_exactly_once:
+        output = query.policy.output.value
+        if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
             kept = Checkpoint(checkpoint.parent, checkpoint.name)
             sink = OnceSink(query.writes, batches, self._spec.queue, kept, written)
             return writer.foreachBatch(sink.write)
-        kafka = writer.format("kafka").options(**_SINK)
+        kafka = writer.format("kafka").options(**_SINK[output])
         return kafka.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
 
     def of_dead_letters(self, topic: TopicPlan) -> Job:

@@ -24,7 +24,6 @@ _NOT_IN_REAL_TIME = {
     "FlatMapGroupsInPandas": "applyInPandas",
     "FlatMapGroupsInArrow": "applyInArrow",
 }
-ONCE = "exactly-once: whole batches are committed"
 _REFUSED = re.compile(r"STREAMING_REAL_TIME_MODE\.?(\w+)?|REAL_TIME_MODE|ALLOWLIST|IDENTICAL_SOURCES_IN_UNION")
 
 
@@ -73,9 +72,12 @@ def choose(asked: str, every_ms: int | None, found: str | None) -> Choice:
     return Choice("realtime")
 
 
-def may_be_real_time(asked: str, every_ms: int | None, kept: Choice | None, *, is_exactly_once: bool) -> bool:
-    """Whether a query may run in real time, as far as can be told before Spark is asked; `kept`: it was begun so."""
-    choice = kept or choose(asked, every_ms, ONCE if is_exactly_once else None)
+def may_be_real_time(asked: str, every_ms: int | None, kept: Choice | None, against: str | None) -> bool:
+    """Whether a query may run in real time, as far as can be told before Spark is asked; `kept`: it was begun so.
+
+    `against` is why its guarantee rules real time out, or None.
+    """
+    choice = kept or choose(asked, every_ms, against)
     return choice.mode == "realtime"
 
 

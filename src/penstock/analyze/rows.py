@@ -12,6 +12,7 @@ from penstock import event
 from penstock.analyze.call_sites import untold
 from penstock.analyze.spark_types import LONG, STRING, struct_words
 from penstock.plan import TopicPlan
+from penstock.policies import Isolation
 from penstock.schema import Column as SchemaColumn
 from penstock.schema import Schema, Type
 
@@ -30,7 +31,7 @@ _YEAR_10000_MS = 253_402_300_800_000
 def read_records(spark: SparkSession, topic: TopicPlan, queue: str, options: Mapping[str, str]) -> DataFrame:
     """The records of a topic as Spark's connector gives them, with headers; what is committed, if that was promised."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", queue)
-    if topic.guarantee.delivery == "exactly-once":
+    if topic.policy.analyze.isolation.value is Isolation.COMMITTED:
         reader = reader.option("kafka.isolation.level", "read_committed")
     return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
 

@@ -66,7 +66,7 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
 
 def query_settings(query: QueryPlan, config: AnalyzeConfig) -> dict[str, SparkSetting]:
     """Settings of one query's own session; the query's win over all."""
-    if query.state == "memory":
+    if query.options.state == "memory":
         ours = {
             "spark.sql.streaming.stateStore.providerClass": f"{_STATE}.HDFSBackedStateStoreProvider",
             "spark.sql.streaming.stateStore.checkpointFormatVersion": "1",

@@ -226,8 +226,8 @@ class EventProducer:
 
 
 def _settings(topic: TopicPlan, bytes_max: int | None) -> _Settings:
-    acks, retries, idempotence = (topic.value("ingest", name) for name in ("acks", "retries", "enable.idempotence"))
-    return _Settings(acks, int(retries), idempotence == "true", bytes_max)
+    policy = topic.policy.ingest
+    return _Settings(policy.acks.value.value, policy.retries.value, policy.idempotent.value, bytes_max)
 
 
 def metadata_faults(there: Mapping[str, Any], names: Sequence[str]) -> list[str]:

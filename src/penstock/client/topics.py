@@ -42,7 +42,7 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
     for name, source in plan.dead_topics.items():
         yield Wanted(name, 1, source.replicas, source.queue_settings, _needs_copies(source))
     for query in plan.queries.values():
-        if query.is_exactly_once:
+        if query.is_transactional:
             output = plan.topics[query.writes]
             settings = output.queue_settings | _BATCHES
             yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, settings, _needs_copies(output))

@@ -41,7 +41,7 @@ class Live:
     def __init__(self, plan: Plan, config: EdgeConfig, tail: Tail, queue: str) -> None:
         self._deliveries = {at.removeprefix(_PREFIX): delivery for at, delivery in plan.deliveries.items()}
         delivered = dict.fromkeys(delivery.topic for delivery in self._deliveries.values())
-        self._resumes = {topic: plan.topics[topic].value("deliver", "resume") != "no" for topic in delivered}
+        self._resumes = {topic: plan.topics[topic].policy.deliver.resume.value for topic in delivered}
         self._hub = Hub(self._resumes, config, tail, queue)
 
     @property

@@ -21,6 +21,7 @@ from penstock.ingest.room import Room
 from penstock.ingest.sizes import HEADROOM, event_batch_size, size_failure, size_fault
 from penstock.ingest.stamp import CHANCE_BYTES, Stamps, new_ids
 from penstock.plan import Plan
+from penstock.policies import Overload
 
 CHANCE_AT_ONCE = 4096
 
@@ -75,7 +76,7 @@ class Collector:
 
     def drops(self, topic: str) -> bool:
         """Whether the topic's guarantee lets events go under overload."""
-        return self.plan.topics[topic].value("ingest", "overload") == "drop"
+        return self.plan.topics[topic].policy.ingest.overload.value is Overload.DROP
 
     def oversized(self, topic: str, events: list[Ready]) -> list[tuple[int, str]]:
         """The events that this topic of the queue does not take for their size: number and reason, in their order."""

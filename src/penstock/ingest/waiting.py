@@ -113,7 +113,7 @@ class Waiting:
         counters.waits["none" if value is None else "result"] += 1
         if value is not None:
             return wait_rules.with_result(id, value)
-        return wait_rules.without_result(id, wait.query, self._collector.plan.queries[wait.query].watermark)
+        return wait_rules.without_result(id, wait.query, self._collector.plan.queries[wait.query].options.watermark)
 
 
 def _settle(result: asyncio.Future[bytes | None], value: bytes | None) -> None:

@@ -31,12 +31,12 @@ def plan_lines(
         limit = "" if copies is None else copies_words(topic.guarantee, *copies.get(topic.name, topic.copies))
         yield f"topic    {topic.name}: {count}, {in_words(topic.guarantee)}{f' ({limit})' if limit else ''}"
         if reasons:
-            settings = topic.settings_of(*plan.tiers_of(topic.name))
+            settings = topic.rows_of(*plan.tiers_of(topic.name))
             yield from (f"           {s.tier:<8} {s.name} = {s.value}: {s.reason}" for s in settings)
     for door in plan.doors.values():
         yield f"ingest   POST /ingest/{door.path} -> {door.topic}"
     for query in plan.queries.values():
-        mode, why = (modes or {}).get(query.name, (query.mode, None))
+        mode, why = (modes or {}).get(query.name, (query.options.mode, None))
         found = f"{mode}: {why}" if why else mode
         yield f"query    {query.name}: {', '.join(query.reads)} -> {query.writes} ({found})"
     for path in plan.paths:
@@ -66,14 +66,15 @@ def plan_json(plan: Plan) -> dict[str, Any]:
                 "guarantee": _answers(topic.guarantee),
                 "settings": [
                     {"tier": s.tier, "name": s.name, "value": s.value, "reason": s.reason}
-                    for s in topic.settings_of(*plan.tiers_of(topic.name))
+                    for s in topic.rows_of(*plan.tiers_of(topic.name))
                 ],
             }
             for topic in plan.topics.values()
         ],
         "ingest": [{"path": f"/ingest/{door.path}", "topic": door.topic} for door in plan.doors.values()],
         "queries": [
-            {"name": q.name, "reads": list(q.reads), "writes": q.writes, "mode": q.mode} for q in plan.queries.values()
+            {"name": q.name, "reads": list(q.reads), "writes": q.writes, "mode": q.options.mode}
+            for q in plan.queries.values()
         ],
         "deliveries": [
             {
