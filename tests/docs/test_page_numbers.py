@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.analyze import newest, processing, progress, status
-from penstock.broker import partition, shaped_produce
+from penstock.broker import partition, produce_template
 from penstock.broker.groups import patterns, regex
 from penstock.client import lease, topic_limits, topic_writes
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
@@ -25,7 +25,7 @@ RESTARTS = f"after {ANALYZE.restarts_max} failures in {ANALYZE.restart_window_ms
 SAID = [
     ("README.md", f"`memory_reserve`, {BROKER.memory_reserve:,}"),
     ("README.md", f"in up to {ANALYZE.batch_events_max:,} events (`analyze.batch_events_max`)"),
-    ("CHANGELOG.md", f"up to {shaped_produce.SHAPES_MAX} partitions by turns"),
+    ("CHANGELOG.md", f"up to {produce_template.SHAPES_MAX} partitions by turns"),
     ("CHANGELOG.md", f"up to {partition.DAMAGES_MAX} of a partition"),
     ("docs/differences.md", f"`memory_reserve`, {BROKER.memory_reserve:,}"),
     ("docs/differences.md", f"{BROKER.group_initial_delay_ms} ms more (`group_initial_delay_ms`)"),

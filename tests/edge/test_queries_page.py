@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from penstock import App
-from penstock.dashboard.queries import SILENT_AFTER_MS, Said, query_rows
+from penstock.dashboard.queries import SILENT_AFTER_MS, query_rows
 from penstock.guarantee import Queue
 from penstock.plan import plan_app
+from penstock.query_status import QueryStatus
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage, Query
 
 
@@ -40,6 +41,6 @@ def test_a_query_that_has_not_spoken_for_long_is_silent(age_ms: int, state: str)
     app = App("a")
     app.topic("t", schema="id STRING")
     app.query(reads="t", writes="u", name="q")(lambda t: t)
-    said = Said("a", "q", 1_000_000, "waiting", "realtime", lag=3)
+    said = QueryStatus(app="a", query="q", at_ms=1_000_000, state="waiting", mode="realtime", lag=3)
     (row,) = query_rows(plan_app(app, Queue()), {"q": said}, 1_000_000 + age_ms)
     assert (row["state"], row["mode"], row["lag"]) == (state, "realtime", 3)

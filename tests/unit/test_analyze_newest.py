@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from penstock.analyze.newest import Newest, NewestResults, take
+from penstock.query_status import Spread
 
 
 def result(source: str, accepted_ms: int = 1_000, written_ms: int = 1_004) -> tuple[dict[str, bytes], int]:
@@ -14,7 +15,7 @@ def result(source: str, accepted_ms: int = 1_000, written_ms: int = 1_004) -> tu
 def test_the_furthest_event_of_each_partition_and_the_time_they_took() -> None:
     newest = take(Newest(), [result("in/0/7", 1_000, 1_002), result("in/0/5"), result("a/b/1/0")])
     assert newest.since(0) == {("in", 0): 8, ("a/b", 1): 1}
-    assert newest.latency_ms == {"min": 2, "avg": 3.3, "max": 4}
+    assert newest.latency_ms == Spread(2, 3.3, 4)
 
 
 def test_a_query_that_began_anew_has_reached_only_what_it_wrote_since() -> None:

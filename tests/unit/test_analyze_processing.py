@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.analyze.newest import Newest, take
 from penstock.analyze.processing import add_look, processing
 from penstock.analyze.progress import Movement, Numbers, mark_of, take_progress
+from penstock.query_status import Processing
 
 
 def test_least_mean_and_most_are_of_all_results_of_the_last_minute() -> None:
@@ -12,13 +13,13 @@ def test_least_mean_and_most_are_of_all_results_of_the_last_minute() -> None:
     looks = add_look((), 1_000, [500.0])
     looks = add_look(looks, 30_000, [2.0, 4.0, 6.0])
     looks = add_look(looks, 61_000, [100.0])
-    assert processing(looks, ()) == {"min": 2.0, "avg": 28.0, "max": 100.0, "of": "result"}
+    assert processing(looks, ()) == Processing(2.0, 28.0, 100.0, "result")
 
 
 def test_a_minute_without_results_keeps_what_was_known() -> None:
     newest = take(Newest(), [({"penstock-time": b"1000"}, 1_007)])
     newest = take(newest, [({}, 900_000)])
-    assert processing(newest.minute, ()) == {"min": 7, "avg": 7.0, "max": 7, "of": "result"}
+    assert processing(newest.minute, ()) == Processing(7, 7.0, 7, "result")
 
 
 def test_batches_count_where_results_do_not_say_whose_they_are() -> None:
@@ -26,7 +27,7 @@ def test_batches_count_where_results_do_not_say_whose_they_are() -> None:
     numbers = Numbers()
     for rows, took_ms in ((5, 400), (0, 9_000), (3, 200)):
         take_progress(numbers, {"numInputRows": rows, "batchDuration": took_ms}, 1_000)
-    assert processing((), numbers.batches) == {"min": 200, "avg": 300.0, "max": 400, "of": "batch"}
+    assert processing((), numbers.batches) == Processing(200, 300.0, 400, "batch")
     assert processing((), ()) is None
 
 

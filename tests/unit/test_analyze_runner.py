@@ -13,7 +13,7 @@ from penstock.analyze.failures import AwayError, Failure
 from penstock.analyze.life import Life
 from penstock.analyze.modes import Choice
 from penstock.analyze.newest import Newest
-from penstock.analyze.runner import Job, Runner
+from penstock.analyze.runner import AnalyzeStatus, Job, Runner
 from penstock.analyze.worker_output import WorkerOutput
 
 LOOKS_IN_A_SECOND = 10
@@ -173,7 +173,7 @@ ENDS = {("purchases", 0): 10}
 
 
 def stalled_ms(runner: Runner, now_ms: int, ends: dict[tuple[str, int], int] = ENDS) -> int:
-    told: int = runner.record(ends, Newest(), now_ms)["stalled_ms"]
+    told: int = runner.status(ends, Newest(), now_ms, AnalyzeStatus("a", None, 0, None)).stalled_ms
     return told
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from penstock.cli.queries_text import HEAD, head, is_silent, number, reasons, rows, size
 from penstock.cli.records_text import Shown
 from penstock.cli.tap_text import Lines, cells, clipped, local_time
+from penstock.query_status import QueryStatus
 
 NOW_MS = 1_794_800_000_000
 
 
-def report(**more: Any) -> dict[str, Any]:
-    return {"query": "q", "state": "running", "mode": "realtime", "at_ms": NOW_MS - 500, **more}
+def report(**more: Any) -> QueryStatus:
+    said = {"app": "a", "query": "q", "state": "running", "mode": "realtime", "at_ms": NOW_MS - 500, **more}
+    return msgspec.convert(said, QueryStatus)
 
 
 def test_a_report_with_everything_fills_every_column() -> None:

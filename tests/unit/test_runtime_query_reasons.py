@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from penstock import App
-from penstock.dashboard.queries import Heard, Processing, Said
+from penstock.dashboard.queries import Heard
 from penstock.guarantee import Queue
 from penstock.plan import Plan, plan_app
+from penstock.query_status import Processing, QueryStatus
 from penstock.runtime.edge_operator import READY_KNOWN_S, Readiness, status_of
 from penstock.runtime.query_metrics import STATES, query_metric_lines
 from penstock.runtime.query_reasons import query_reasons
@@ -33,7 +34,7 @@ def plan() -> Plan:
 
 def said(query: str, state: str = "running", **more: Any) -> dict[str, Heard]:
     age_s = more.pop("age_s", 0.5)
-    return {query: Heard(Said("shop", query, 0, state, **more), NOW_S - age_s)}
+    return {query: Heard(QueryStatus(app="shop", query=query, at_ms=0, state=state, **more), NOW_S - age_s)}
 
 
 FINE = said("first") | said("second") | said("in.dead", "starting", reason="it begins later")

@@ -7,9 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
@@ -20,7 +18,7 @@ from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
 from penstock.analyze.newest import Newest
 from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.queue import Queue
-from penstock.analyze.runner import Job, Runner
+from penstock.analyze.runner import AnalyzeStatus, Job, Runner
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import origins_of, session_settings, slots_needed
 from penstock.analyze.start import SparkStart
@@ -30,6 +28,7 @@ from penstock.errors import PenstockError
 from penstock.jvm.spark import SparkJvm
 from penstock.orders import Orders
 from penstock.plan import Plan
+from penstock.query_status import QueryStatus
 from penstock.run_spec import RunSpec, write_private
 
 _LOOK_S = 0.1
@@ -66,7 +65,7 @@ class Conductor:
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
         self._letters: list[Runner] = []  # not begun yet
-        self._reporter = Reporter(self._queue, plan, self._records)
+        self._reporter = Reporter(self._queue, plan, self._statuses)
 
     def run(self, stopping: threading.Event) -> int:
         """Until `stopping`; ConfigError if a query cannot run as it is."""
@@ -194,11 +193,11 @@ class Conductor:
             self._house_due_s = now_s + _HOUSE_S
             prune_event_logs(self._events)
 
-    def _records(self) -> list[Mapping[str, Any]]:
-        shared = {"app": self._plan.app, "ui": self._ui, "at_ms": _now_ms(), "slots": self._slots.count()}
+    def _statuses(self) -> list[QueryStatus]:
+        shared = AnalyzeStatus(self._plan.app, self._ui, _now_ms(), self._slots.count())
         ends, newest, steady_ms = self._reporter.ends, self._reporter.newest, time.monotonic_ns() // 1_000_000
         return [
-            shared | runner.record(ends, newest.get(runner.job.writes, Newest()), steady_ms)
+            runner.status(ends, newest.get(runner.job.writes, Newest()), steady_ms, shared)
             for runner in [*self._runners, *self._letters]
         ]
 

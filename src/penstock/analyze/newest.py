@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from penstock.analyze.processing import Looks, add_look
 from penstock.event import SOURCE, TIME
+from penstock.query_status import Spread
 
 _SAMPLE_MAX = 16  # of each partition: enough for a mean, little enough to cost nothing
 _READ_S = 0.2
@@ -34,7 +35,7 @@ Stairs = tuple[Reached, ...]  # the later written, the less far: an earlier run 
 class Newest(NamedTuple):
     """What is known from the results of one topic."""
 
-    latency_ms: dict[str, float] | None = None
+    latency_ms: Spread | None = None
     reached: Mapping[Place, Stairs] = {}  # by the partitions that the query reads
     minute: Looks = ()  # what the results of the last minute took
 
@@ -120,9 +121,9 @@ def _climb(stairs: Stairs, reached: Reached) -> Stairs:
     return (*higher[: _STAIRS_MAX - 1], reached)
 
 
-def summary(took_ms: Sequence[int]) -> dict[str, float]:
+def summary(took_ms: Sequence[int]) -> Spread:
     """Least, mean and most."""
-    return {"min": min(took_ms), "avg": round(sum(took_ms) / len(took_ms), 1), "max": max(took_ms)}
+    return Spread(min(took_ms), round(sum(took_ms) / len(took_ms), 1), max(took_ms))
 
 
 def _source(headers: Mapping[str, bytes]) -> tuple[Place, int] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
+
+from penstock.query_status import Processing
 
 WINDOW_MS = 60_000
 _LOOKS_MAX = 120  # one a second, and some more where clocks jump
-
-Of = Literal["result", "batch"]
 
 
 class Look(NamedTuple):
@@ -31,20 +31,19 @@ def add_look(looks: Looks, at_ms: int, took_ms: Sequence[float]) -> Looks:
     return tuple(look for look in found if look.at_ms > newest_ms - WINDOW_MS)[-_LOOKS_MAX:]
 
 
-def processing(results: Looks, batches: Looks) -> dict[str, float | str] | None:
+def processing(results: Looks, batches: Looks) -> Processing | None:
     """Least, mean and most, and of what; None where nothing is known.
 
     `result` is the time from the acceptance of an event to its result, for results that keep `_event`. Of other
     queries it is `batch`, the time that a micro-batch takes.
     """
-    of: Of = "result" if results else "batch"
     looks = results or batches
     if not looks:
         return None
     mean = sum(look.total for look in looks) / sum(look.events for look in looks)
-    return {
-        "min": min(look.least for look in looks),
-        "avg": round(mean, 1),
-        "max": max(look.most for look in looks),
-        "of": of,
-    }
+    return Processing(
+        min=min(look.least for look in looks),
+        avg=round(mean, 1),
+        max=max(look.most for look in looks),
+        of="result" if results else "batch",
+    )

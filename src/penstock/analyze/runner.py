@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, failure_text, lost_words
@@ -30,6 +30,7 @@ from penstock.analyze.progress import (
 from penstock.analyze.queue import Queue
 from penstock.analyze.worker_output import WorkerOutput
 from penstock.client.topic_identity import checkpoint_error
+from penstock.query_status import QueryStatus
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 _LOOKS_EACH = 10  # of them one asks
 _LOOKS_AFTER_START = 50
 _LOOKS_AFTER_COMMIT = 5  # all of these ask: the file of a commit is there a moment before the word of it
+
+
+class AnalyzeStatus(NamedTuple):
+    """What all queries of a report have in common."""
+
+    app: str
+    ui: str | None
+    at_ms: int
+    slots: int | None
 
 
 @dataclass(frozen=True)
@@ -160,7 +170,9 @@ class Runner:
     def _mine(self, ends: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         return {place: end for place, end in ends.items() if place[0] in self.job.reads}
 
-    def record(self, ends: Mapping[tuple[str, int], int], newest: Newest, now_ms: int) -> dict[str, Any]:
+    def status(
+        self, ends: Mapping[tuple[str, int], int], newest: Newest, now_ms: int, host: AnalyzeStatus
+    ) -> QueryStatus:
         """How it is, as the topic penstock.queries tells it; `now_ms` is of a clock that never jumps."""
         numbers, life = self.numbers, self.life
         reached, mine = newest.since(self._began_ms), self._mine(ends)
@@ -171,31 +183,36 @@ class Runner:
         stalled_ms = self._movement.look(
             mark_of(numbers, reached), now_ms, has_input=is_up and (has_input or life.state != "running")
         )
-        return {
-            "query": self.job.name,
-            "state": life.state,
-            "mode": self.choice.mode,
-            "mode_reason": self.choice.reason,
-            "reads": list(self.job.reads),
-            "writes": self.job.writes,
-            "keeps_event": self.job.keeps_event,
-            "rows_in_per_s": numbers.rows_in_per_s,
-            "rows_out_per_s": numbers.rows_out_per_s,
-            "rows_in": numbers.rows_in,
-            "rows_out": numbers.rows_out,
-            "lag": lag,
-            "stalled_ms": stalled_ms,
-            "watermark": numbers.watermark,
-            "late": numbers.late,
-            "state_rows": numbers.state_rows,
-            "state_bytes": numbers.state_bytes,
-            "checkpoint_ms": numbers.checkpoint_ms,
-            "positions": numbers.positions,
-            "latency_ms": newest.latency_ms,
-            "processing_ms": processing(newest.minute, numbers.batches if self.choice.mode == "microbatch" else ()),
-            "reason": life.reason,
-            "restarts": life.restarts,
-        }
+        took = processing(newest.minute, numbers.batches if self.choice.mode == "microbatch" else ())
+        return QueryStatus(
+            app=host.app,
+            ui=host.ui,
+            at_ms=host.at_ms,
+            slots=host.slots,
+            query=self.job.name,
+            state=life.state,
+            mode=self.choice.mode,
+            mode_reason=self.choice.reason,
+            reads=list(self.job.reads),
+            writes=self.job.writes,
+            keeps_event=self.job.keeps_event,
+            rows_in_per_s=numbers.rows_in_per_s,
+            rows_out_per_s=numbers.rows_out_per_s,
+            rows_in=numbers.rows_in,
+            rows_out=numbers.rows_out,
+            lag=lag,
+            stalled_ms=stalled_ms,
+            watermark=numbers.watermark,
+            late=numbers.late,
+            state_rows=numbers.state_rows,
+            state_bytes=numbers.state_bytes,
+            checkpoint_ms=numbers.checkpoint_ms,
+            positions=numbers.positions,
+            latency_ms=newest.latency_ms,
+            processing_ms=took,
+            reason=life.reason,
+            restarts=life.restarts,
+        )
 
     def _crash_words(self) -> str:
         return self._output.last_words(self._printed)

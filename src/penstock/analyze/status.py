@@ -8,9 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
-import msgspec
 from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.newest import Newest, NewestResults
@@ -19,6 +17,7 @@ from penstock.client.offsets import Place, producer_settings
 from penstock.client.tails import TailReader
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
+from penstock.query_status import QueryStatus, encode_status
 
 _EVERY_S = 1.0
 _TAILS_S = 0.5
@@ -28,12 +27,12 @@ _MESSAGES_MAX = 1_000  # while the queue is away the newest word is worth more t
 class Reporter:
     """A thread that asks the queue and reports; the queries themselves never wait for it."""
 
-    def __init__(self, queue: Queue, plan: Plan, records: Callable[[], list[Mapping[str, Any]]]) -> None:
-        """`records` gives one status a query, at any time and from this thread."""
+    def __init__(self, queue: Queue, plan: Plan, statuses: Callable[[], list[QueryStatus]]) -> None:
+        """`statuses` gives one a query, at any time and from this thread."""
         self._queue = queue
         self._topics = list(plan.topics)
         self._newest = NewestResults(queue.address, [query.writes for query in plan.queries.values()])
-        self._records = records
+        self._statuses = statuses
         self._changed = threading.Event()
         self._stopping = False
         self.queue_answers = True
@@ -121,9 +120,7 @@ class Reporter:
         return record_end if looked_at == end else end
 
     def _report(self) -> None:
-        for record in self._records():
+        for status in self._statuses():
             with suppress(BufferError, KafkaException):
-                self._producer.produce(
-                    QUERIES_TOPIC, msgspec.json.encode(record), key=f"{record['app']}/{record['query']}"
-                )
+                self._producer.produce(QUERIES_TOPIC, encode_status(status), key=status.key)
         self._producer.poll(0)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach
 from penstock.cli.output import json_option, print_json, print_table
 from penstock.cli.queries_text import head, is_silent, reasons, rows
 from penstock.client.offsets import offsets_at_time
 from penstock.event import QUERIES_TOPIC
+from penstock.query_status import QueryStatus, decode_status
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _HISTORY_MS = 3_600_000  # a query that was silent for an hour is forgotten, as its reports are
 _REFRESH_S = 1.0
 _WAIT_S = 0.2  # how long an interruption may wait for the client library
-Reports = dict[tuple[str, str], dict[str, Any]]  # by app and query
+Reports = dict[tuple[str, str], QueryStatus]  # by app and query
 
 _CLEAR = "\x1b[H\x1b[2J"
 _NOBODY = "no query has reported within the last hour: start an app with 'penstock run APP'."
@@ -70,7 +71,10 @@ def command(watch: bool, as_json: bool, broker: str) -> None:
 def _show(reports: Reports, in_json: bool) -> None:
     now_ms = time.time_ns() // 1_000_000
     if in_json:
-        found = [{**report, "silent": is_silent(report, now_ms)} for _, report in sorted(reports.items())]
+        found = [
+            {**msgspec.to_builtins(report), "silent": is_silent(report, now_ms)}
+            for _, report in sorted(reports.items())
+        ]
         print_json(found)
     elif not reports:
         click.echo(_NOBODY)
@@ -102,9 +106,5 @@ def _read(consumer: Consumer, reports: Reports, most_s: float, until_end: bool =
             if until_end and error.name() == "_PARTITION_EOF":
                 return
             continue
-        try:
-            report = json.loads(message.value() or b"null")
-        except ValueError:
-            continue  # anybody can write there
-        if isinstance(report, dict) and isinstance(report.get("app"), str) and isinstance(report.get("query"), str):
-            reports[report["app"], report["query"]] = report
+        if (report := decode_status(message.value())) is not None:
+            reports[report.app, report.query] = report

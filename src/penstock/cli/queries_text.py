@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+
+from penstock.query_status import QueryStatus
 
 SILENT_MS = 10_000
 HEAD = (
@@ -23,8 +24,7 @@ HEAD = (
 )
 
 _NOTHING = "-"
-_Report = Mapping[str, Any]
-_Reports = Mapping[tuple[str, str], _Report]  # by app and query
+_Reports = Mapping[tuple[str, str], QueryStatus]  # by app and query
 
 
 def head(reports: _Reports) -> tuple[str, ...]:
@@ -50,37 +50,36 @@ def reasons(reports: _Reports) -> list[str]:
     found = []
     for (app, query), report in sorted(reports.items()):
         name = f"{app}/{query}" if _has_several_apps(reports) else query
-        if report.get("mode") and report.get("mode_reason"):
-            found.append(f"{name}: {report['mode']}: {report['mode_reason']}")
-        if report.get("reason"):
-            found.append(f"{name}: {report.get('state')}: {report['reason']}")
+        if report.mode and report.mode_reason:
+            found.append(f"{name}: {report.mode}: {report.mode_reason}")
+        if report.reason:
+            found.append(f"{name}: {report.state}: {report.reason}")
     return found
 
 
-def is_silent(report: _Report, now_ms: int) -> bool:
+def is_silent(report: QueryStatus, now_ms: int) -> bool:
     """A query reports every second: one that does not may be gone. One that said it stopped need not report."""
-    return report.get("state") != "stopped" and now_ms - int(report.get("at_ms") or 0) > SILENT_MS
+    return report.state != "stopped" and now_ms - report.at_ms > SILENT_MS
 
 
-def _row(name: str, report: _Report, now_ms: int) -> list[str]:
-    state = str(report.get("state") or _NOTHING)
+def _row(name: str, report: QueryStatus, now_ms: int) -> list[str]:
+    state = report.state
     if is_silent(report, now_ms):
-        state = f"silent since {clock(report.get('at_ms'))} (was {state})"
-    latency = report.get("latency_ms") or {}
-    checkpoint = report.get("checkpoint_ms")
+        state = f"silent since {clock(report.at_ms)} (was {state})"
+    took = report.latency_ms
     return [
         name,
         state,
-        str(report.get("mode") or _NOTHING),
-        number(report.get("rows_in_per_s")),
-        number(report.get("rows_out_per_s")),
-        number(report.get("lag")),
-        str(report.get("watermark") or _NOTHING),
-        number(report.get("late")),
-        number(report.get("state_rows")),
-        size(report.get("state_bytes")),
-        _NOTHING if checkpoint is None else clock(checkpoint),
-        " / ".join(number(latency.get(part)) for part in ("min", "avg", "max")) if latency else _NOTHING,
+        report.mode or _NOTHING,
+        number(report.rows_in_per_s),
+        number(report.rows_out_per_s),
+        number(report.lag),
+        report.watermark or _NOTHING,
+        number(report.late),
+        number(report.state_rows),
+        size(report.state_bytes),
+        _NOTHING if report.checkpoint_ms is None else clock(report.checkpoint_ms),
+        _NOTHING if took is None else " / ".join(number(part) for part in (took.min, took.avg, took.max)),
     ]
 
 

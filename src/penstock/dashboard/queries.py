@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,48 +13,16 @@ from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
+from penstock.query_status import QueryStatus, decode_status
 
 SILENT_AFTER_MS = 10_000  # each query reports every second
-
-
-class Processing(msgspec.Struct):
-    """How long a query took in the last minute with work, in milliseconds, and what took that long."""
-
-    min: float
-    avg: float
-    max: float
-    of: Literal["result", "batch"]
-
-
-class Said(msgspec.Struct):
-    """What a query said last; what it does not know is null."""
-
-    app: str
-    query: str
-    at_ms: int
-    state: str
-    mode: str = ""
-    mode_reason: str | None = None
-    reason: str | None = None
-    lag: int | None = None
-    rows_in_per_s: float | None = None
-    restarts: int = 0
-    rows_in: int = 0
-    rows_out: int = 0
-    late: int | None = None
-    stalled_ms: int = 0
-    processing_ms: Processing | None = None
-    slots: int | None = None  # of all of Spark
 
 
 class Heard(NamedTuple):
     """What a query said last, and when that was heard, by a clock that never jumps."""
 
-    said: Said
+    said: QueryStatus
     at_s: float
-
-
-_said = msgspec.json.Decoder(Said)
 
 
 class QueryStates:
@@ -77,25 +45,22 @@ class QueryStates:
 
     def _take(self, records: list[Record]) -> None:
         for record in records:
-            try:
-                said = _said.decode(record.value or b"")
-            except msgspec.DecodeError:
-                continue  # anybody may write there
-            if said.app == self._plan.app and said.query in self._names:  # several apps may share a queue
+            said = decode_status(record.value)
+            # Several apps may share a queue.
+            if said is not None and said.app == self._plan.app and said.query in self._names:
                 self.last[said.query] = Heard(said, self._loop.time())
 
 
-def query_rows(plan: Plan, last: Mapping[str, Said], now_ms: int) -> list[dict[str, Any]]:
+def query_rows(plan: Plan, last: Mapping[str, QueryStatus], now_ms: int) -> list[dict[str, Any]]:
     """What is known of each query at a moment; who has not spoken for long is silent."""
     rows = []
     for query in plan.queries.values():
         said = last.get(query.name)
-        row: dict[str, Any] = {"query": query.name, "reads": list(query.reads), "writes": query.writes}
+        row: dict[str, Any] = {} if said is None else msgspec.to_builtins(said)
+        row |= {"query": query.name, "reads": list(query.reads), "writes": query.writes}
         if said is None:
             row |= {"state": "starting", "reason": "it has not reported yet"}
         elif now_ms - said.at_ms > SILENT_AFTER_MS:
-            row |= msgspec.to_builtins(said) | {"state": "silent", "reason": "nothing heard of it: is analyze away?"}
-        else:
-            row |= msgspec.to_builtins(said)
+            row |= {"state": "silent", "reason": "nothing heard of it: is analyze away?"}
         rows.append(row)
     return rows

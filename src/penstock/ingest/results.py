@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from penstock.client.lookup import find_record
 from penstock.client.offsets import LATEST, Offsets
 from penstock.client.record import Record
@@ -19,19 +17,9 @@ from penstock.event import ID, QUERIES_TOPIC
 from penstock.ingest.waits import Result, Waits
 from penstock.ingest.ways import Link, Way
 from penstock.plan import Plan
+from penstock.query_status import decode_status
 
 LOOKUP_S = 5.0
-_Positions = dict[str, dict[str, int]]
-
-
-class _Progress(msgspec.Struct):
-    app: str
-    query: str
-    positions: _Positions | None = None
-    keeps_event: bool | None = None
-
-
-_progress = msgspec.json.Decoder(_Progress)
 
 
 class BusyError(PenstockError):
@@ -89,14 +77,16 @@ class Results:
 
     def _on_progress(self, records: list[Record]) -> None:
         for record in records:
+            said = decode_status(record.value)
+            if said is None:
+                continue
             try:
-                said = _progress.decode(record.value or b"")
                 positions = {
                     topic: {int(partition): offset for partition, offset in offsets.items()}
-                    for topic, offsets in (said.positions or {}).items()
+                    for topic, offsets in said.positions.items()
                 }
-            except (msgspec.DecodeError, ValueError):
-                continue  # anybody may write there; what is no progress says nothing
+            except ValueError:
+                continue  # no partition has such a name
             if said.app != self._plan.app or said.query not in self._plan.queries:
                 continue  # several apps may share a queue
             if said.keeps_event is not None:
