@@ -15,6 +15,7 @@ import pytest
 
 from penstock.errors import PeerError
 from penstock.runtime.channel import Channel
+from penstock.runtime.transport import PlainTransport
 
 NOW = 1_000
 
@@ -26,7 +27,7 @@ def pair() -> Iterator[tuple[socket.socket, Channel]]:
     server.setblocking(False)
     client.settimeout(20)
     with client, server:
-        yield client, Channel(1, server, "peer", 4 << 20, NOW)
+        yield client, Channel(1, PlainTransport(server), "peer", 4 << 20, NOW)
 
 
 def framed(*bodies: bytes) -> bytes:
@@ -62,7 +63,7 @@ def test_frames_come_whole_wherever_the_stream_is_cut(pair: tuple[socket.socket,
 def client_pending(channel: Channel) -> int:
     """Bytes that wait in the socket."""
     buffer = array.array("i", [0])
-    fcntl.ioctl(channel.sock.fileno(), termios.FIONREAD, buffer)
+    fcntl.ioctl(channel.transport.fd, termios.FIONREAD, buffer)
     return buffer[0]
 
 

@@ -50,6 +50,7 @@ MODULES = (
     "penstock.runtime.extent",
     "penstock.runtime.loop",
     "penstock.runtime.syncing",
+    "penstock.runtime.transport",
     "penstock.wire.fetch",
     "penstock.wire.header",
     "penstock.wire.produce",

@@ -1,8 +1,7 @@
-"""One client's socket: frames in, chunks out, without copying more than needed."""
+"""One client: frames in, chunks out, without copying more than needed."""
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 from struct import Struct
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from penstock.config import BrokerConfig
 from penstock.errors import PeerError
 from penstock.ports import Buffer
+from penstock.runtime.transport import Transport
 
 _unpack_length: Final = Struct(">i").unpack_from
 _GROW_FROM: Final = 1024 * 1024
@@ -18,7 +18,7 @@ _SMALL: Final = 16 * 1024
 
 
 class Channel:
-    """Cuts what a socket receives into frames, and sends replies as fast as the client takes them."""
+    """Cuts what a transport receives into frames, and sends replies as fast as the client takes them."""
 
     __slots__ = (
         "_filled",
@@ -37,12 +37,12 @@ class Channel:
         "out",
         "owes_drained",
         "peer",
-        "sock",
+        "transport",
     )
 
-    def __init__(self, number: int, sock: socket.socket, peer: str, frame_max: int, now_ms: int) -> None:
+    def __init__(self, number: int, transport: Transport, peer: str, frame_max: int, now_ms: int) -> None:
         self.number = number
-        self.sock = sock
+        self.transport = transport
         self.peer = peer
         self.frame_max = frame_max
         self.active_ms = now_ms
@@ -63,7 +63,7 @@ class Channel:
         """Whole frames that have arrived, and how much of `scratch` they use; EOFError at the end of the stream."""
         if self._frame is not None:
             return self._receive_long(now_ms), 0
-        size = self.sock.recv_into(scratch)
+        size = self.transport.receive_into(scratch)
         if size == 0:
             raise EOFError
         self.active_ms = now_ms
@@ -131,7 +131,7 @@ class Channel:
         if self._filled == len(frame):
             frame.extend(bytes(min(len(frame), self._length - len(frame))))
         with memoryview(frame) as view:
-            size = self.sock.recv_into(view[self._filled :])
+            size = self.transport.receive_into(view[self._filled :])
         if size == 0:
             raise EOFError
         self.active_ms = now_ms
@@ -150,7 +150,7 @@ class Channel:
         if len(chunks) == 1 or sum(map(len, chunks)) <= _SMALL:
             data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
             try:
-                sent = self.sock.send(data)
+                sent = self.transport.send([data])
             except BlockingIOError:
                 sent = 0
             if sent == len(data):
@@ -166,7 +166,7 @@ class Channel:
         while out:
             group = [out[n] for n in range(min(len(out), _IOV_MAX))]
             try:
-                sent = self.sock.sendmsg(group)
+                sent = self.transport.send(group)
             except BlockingIOError:
                 return False
             wanted = sum(map(len, group))

@@ -38,6 +38,7 @@ from penstock.runtime.opening import OpenPool
 from penstock.runtime.strangers import Strangers
 from penstock.runtime.sweeping import SWEEP_MS, Sweep
 from penstock.runtime.syncing import SyncPool
+from penstock.runtime.transport import PlainTransport, Transport
 
 SCRATCH_BYTES: Final = 1024 * 1024
 SCRATCH_LEAST: Final = 128 * 1024
@@ -50,7 +51,16 @@ OUT: Final = select.POLLOUT
 class Loop:
     """Drives one node until `stop` is called."""
 
-    def __init__(self, node: Node, config: BrokerConfig, clock: SteadyClock, pool: SyncPool) -> None:
+    def __init__(
+        self,
+        node: Node,
+        config: BrokerConfig,
+        clock: SteadyClock,
+        pool: SyncPool,
+        transport: Callable[[socket.socket], Transport] = PlainTransport,
+    ) -> None:
+        """`transport` is made for each client that is let in."""
+        self._transport = transport
         self._node = node
         self._config = config
         self._clock = clock
@@ -116,7 +126,7 @@ class Loop:
         ready = self._poller.poll(0 if self._pending or self._unread or wait_ms < 0 else wait_ms / 1000)
         if self._unread:
             left, self._unread = self._unread, []
-            ready = [(channel.sock.fileno(), IN) for channel in left if self._may_read(channel)] + ready
+            ready = [(channel.transport.fd, IN) for channel in left if self._may_read(channel)] + ready
         now_ms = self._clock.now_ms()
         events, self._pending = self._pending, []
         self._used = 0
@@ -210,6 +220,8 @@ class Loop:
             self._send_away(channel, "warning", "frame", str(error), events)
             return
         self._used += used
+        if channel.transport.pending():
+            self._unread.append(channel)  # the poller does not know of it
         number = channel.number
         for frame in frames:
             events.append(Received(number, frame))
@@ -227,7 +239,7 @@ class Loop:
         self._strangers.let_go(channel)
         channel.is_stranger = False
         self._known += 1
-        self._poller.register(channel.sock.fileno(), _wanted(channel))
+        self._poller.register(channel.transport.fd, _wanted(channel))
 
     def _poller_of(self, channel: Channel) -> select.epoll:
         return self._strangers.poller if channel.is_stranger else self._poller
@@ -248,7 +260,7 @@ class Loop:
             return
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._next_number += 1
-        channel = Channel(self._next_number, sock, peer, self._config.frame_bytes_max_first, now_ms)
+        channel = Channel(self._next_number, self._transport(sock), peer, self._config.frame_bytes_max_first, now_ms)
         self._channels[sock.fileno()] = channel
         self._by_number[channel.number] = channel
         self._strangers.take(channel, now_ms)
@@ -316,7 +328,7 @@ class Loop:
             self._watch(channel)
 
     def _watch(self, channel: Channel) -> None:
-        self._poller_of(channel).modify(channel.sock.fileno(), _wanted(channel))
+        self._poller_of(channel).modify(channel.transport.fd, _wanted(channel))
 
     def _sync(self, effect: Sync) -> None:
         self._syncs.append(effect)
@@ -345,6 +357,8 @@ class Loop:
         if channel is not None:
             channel.is_paused = is_paused
             self._watch(channel)
+            if not is_paused and channel.transport.pending():
+                self._unread.append(channel)
 
     def _note(self, effect: Note) -> None:
         log_line(effect.level, effect.event, **effect.details)
@@ -352,7 +366,7 @@ class Loop:
     def _drop(self, channel: Channel, events: list[Event]) -> None:
         if self._by_number.pop(channel.number, None) is None:
             return
-        fd = channel.sock.fileno()
+        fd = channel.transport.fd
         if channel.is_stranger:
             self._strangers.gone += 1
             self._strangers.let_go(channel)
@@ -362,7 +376,7 @@ class Loop:
             if not self._known and self._strangers.is_resting:
                 self._strangers.end_rest()
         del self._channels[fd]
-        channel.sock.close()
+        channel.transport.close()
         events.append(Disconnected(channel.number))
 
     def _close_late(self, channel: Channel, reason: str) -> bool:
@@ -392,7 +406,7 @@ class Loop:
             log_line("error", "stopped before every sync had ended (stop_deadline_ms); the next start recovers")
             return
         for channel in list(self._channels.values()):
-            channel.sock.close()
+            channel.transport.close()
         self._pool.stop()
         self._perform_all(self._node.shut_down())
 
@@ -404,4 +418,4 @@ class Loop:
 def _wanted(channel: Channel) -> int:
     """What a poller is to tell of this client."""
     wanted = 0 if channel.is_paused or channel.closing is not None else IN
-    return wanted | (OUT if channel.out else 0)
+    return wanted | (OUT if channel.out else 0) | channel.transport.wants()

@@ -40,7 +40,7 @@ class Strangers:
     def take(self, channel: Channel, now_ms: int) -> None:
         """A client was let in: a stranger, until `let_go`."""
         self._silent[channel.number] = channel, now_ms
-        self.poller.register(channel.sock.fileno(), IN)
+        self.poller.register(channel.transport.fd, IN)
 
     def heard(self, channel: Channel) -> None:
         """It has sent a whole request: it keeps its place."""
@@ -49,7 +49,7 @@ class Strangers:
     def let_go(self, channel: Channel) -> None:
         """It is known now, or goes."""
         self.heard(channel)
-        self.poller.unregister(channel.sock.fileno())
+        self.poller.unregister(channel.transport.fd)
 
     def most_silent(self, now_ms: int) -> Channel | None:
         """Who has said nothing for the longest; None if all of them have only just come, or wait to be heard."""
@@ -57,7 +57,7 @@ class Strangers:
             channel, since_ms = next(iter(self._silent.values()), (None, now_ms))
             if channel is None or now_ms - since_ms < PATIENCE_MS:
                 return None
-            if not _is_unheard(channel.sock):
+            if not channel.transport.has_input():
                 return channel
             del self._silent[channel.number]
             self._silent[channel.number] = channel, now_ms
@@ -142,11 +142,3 @@ class Strangers:
         if self._spare is not None:
             self._spare.close()
             self._spare = None
-
-
-def _is_unheard(sock: socket.socket) -> bool:
-    """Whether it has said something that nobody has read yet: strangers may rest, or the broker stood still."""
-    try:
-        return bool(sock.recv(1, socket.MSG_PEEK))
-    except OSError:
-        return False
