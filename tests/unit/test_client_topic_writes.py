@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 from penstock.client.group_lags import lags_of
 from penstock.client.producer import metadata_faults
 from penstock.client.topic_writes import FAULT_KNOWN_S, TopicWrites
-from penstock.runtime.metric_text import family
+from penstock.metrics import family
 
 TIMED_OUT = ("_MSG_TIMED_OUT", "Local: Message timed out")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from penstock.errors import ErrorCode
+from penstock.metrics import family, single
 from penstock.wire.apis import APIS
 
 # Strangers choose these names, and each one is kept and shown.
@@ -68,27 +71,20 @@ _TEXTS = {
 
 def render_metrics(counters: Counters, gauges: dict[str, tuple[str, int]]) -> str:
     """The Prometheus text of all counters and the given gauges (name -> help, value)."""
-    lines = []
+    lines: list[str] = []
+
+    def add(name: str, help: str, label: str, counts: Iterable[tuple[str, int]]) -> None:
+        lines.extend(family(f"penstock_broker_{name}_total", "counter", help, (({label: of}, n) for of, n in counts)))
+
     for name, text in _TEXTS.items():
-        lines += _head(f"penstock_broker_{name}_total", text, "counter")
-        lines.append(f"penstock_broker_{name}_total {getattr(counters, name)}")
-    lines += _head("penstock_broker_requests_total", "Requests by API.", "counter")
-    for key, count in counters.requests.items():
-        lines.append(f'penstock_broker_requests_total{{api="{APIS[key].name}"}} {count}')
-    lines += _head("penstock_broker_refusals_total", "Produced batches refused, by error.", "counter")
-    for code, count in counters.refusals.items():
-        lines.append(f'penstock_broker_refusals_total{{error="{ErrorCode(code).name}"}} {count}')
-    lines += _head("penstock_broker_connections_closed_total", "Connections closed by the broker.", "counter")
-    for reason, count in counters.closed.items():
-        lines.append(f'penstock_broker_connections_closed_total{{reason="{reason}"}} {count}')
-    lines += _head("penstock_broker_clients_total", "Clients by the software and version they say they are.", "counter")
-    for (name, version), count in counters.software.items():
-        lines.append(f'penstock_broker_clients_total{{software="{name}",version="{version}"}} {count}')
+        lines += single(f"penstock_broker_{name}_total", "counter", text, getattr(counters, name))
+    add("requests", "Requests by API.", "api", ((APIS[key].name, n) for key, n in counters.requests.items()))
+    refusals = ((ErrorCode(code).name, n) for code, n in counters.refusals.items())
+    add("refusals", "Produced batches refused, by error.", "error", refusals)
+    add("connections_closed", "Connections closed by the broker.", "reason", counters.closed.items())
+    clients = [({"software": name, "version": version}, n) for (name, version), n in counters.software.items()]
+    text = "Clients by the software and version they say they are."
+    lines += family("penstock_broker_clients_total", "counter", text, clients)
     for name, (text, value) in gauges.items():
-        lines += _head(f"penstock_broker_{name}", text, "gauge")
-        lines.append(f"penstock_broker_{name} {value}")
+        lines += single(f"penstock_broker_{name}", "gauge", text, value)
     return "\n".join(lines) + "\n"
-
-
-def _head(name: str, text: str, kind: str) -> list[str]:
-    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]

@@ -18,6 +18,7 @@ from penstock.deliver.session import Ask, Session, Wire
 from penstock.deliver.sse import SseWire
 from penstock.deliver.start import parse_start, parse_until
 from penstock.deliver.websocket import WebSocketWire
+from penstock.metrics import single
 from penstock.plan import Plan
 
 _PREFIX = "/live/"
@@ -61,9 +62,7 @@ class Live:
         for name, value in self.metrics().items():
             is_now = name in ("live_clients", "live_catch_ups")
             full = f"penstock_edge_{name}" + ("" if is_now else "_total")
-            yield f"# HELP {full} {_HELP[name]}"
-            yield f"# TYPE {full} {'gauge' if is_now else 'counter'}"
-            yield f"{full} {value:.0f}"
+            yield from single(full, "gauge" if is_now else "counter", _HELP[name], int(value))
 
     async def close(self) -> None:
         """Tell all clients goodbye; call it before the web server waits for its connections to end."""

@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
+from penstock.metrics import family, histogram, single
+
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000)
 
 
@@ -27,19 +29,10 @@ class Latency:
 
     def lines(self, name: str, help: str) -> Iterator[str]:
         """A Prometheus histogram in seconds, and least and most as gauges."""
-        yield f"# HELP {name}_seconds {help}"
-        yield f"# TYPE {name}_seconds histogram"
-        total = 0
-        for bound, count in zip([*BUCKETS_MS, None], self.counts, strict=True):
-            total += count
-            label = "+Inf" if bound is None else f"{bound / 1000:g}"
-            yield f'{name}_seconds_bucket{{le="{label}"}} {total}'
-        yield f"{name}_seconds_sum {self.sum_ms / 1000:.6f}"
-        yield f"{name}_seconds_count {total}"
+        bounds = [*(bound / 1000 for bound in BUCKETS_MS), None]
+        yield from histogram(f"{name}_seconds", help, zip(bounds, self.counts, strict=True), self.sum_ms / 1000)
         for which, value in (("min", self.min_ms), ("max", self.max_ms)):
-            yield f"# HELP {name}_{which}_seconds The {which} of {name}_seconds."
-            yield f"# TYPE {name}_{which}_seconds gauge"
-            yield f"{name}_{which}_seconds {value / 1000:.6f}"
+            yield from single(f"{name}_{which}_seconds", "gauge", f"The {which} of {name}_seconds.", value / 1000)
 
 
 class Counters:
@@ -63,16 +56,12 @@ class Counters:
             ("refused", "Requests, lines, and events that the queue refuses, by reason.", "reason", self.refused),
             ("waits", "Requests that waited for a result, by outcome.", "outcome", self.waits),
         ):
-            yield f"# HELP penstock_edge_{name}_total {help}"
-            yield f"# TYPE penstock_edge_{name}_total counter"
-            for value, count in sorted(counts.items()):
-                yield f'penstock_edge_{name}_total{{{label}="{value}"}} {count}'
+            samples = [({label: value}, count) for value, count in sorted(counts.items())]
+            yield from family(f"penstock_edge_{name}_total", "counter", help, samples)
         for name, help, number in (
             ("inflight_bytes", "Bytes of events not yet stored.", inflight_bytes),
             ("waiting", "Requests that wait for a result now.", waiting),
         ):
-            yield f"# HELP penstock_edge_{name} {help}"
-            yield f"# TYPE penstock_edge_{name} gauge"
-            yield f"penstock_edge_{name} {number}"
+            yield from single(f"penstock_edge_{name}", "gauge", help, number)
         yield from self.store.lines("penstock_edge_store", "From a whole request to the queue's acknowledgement.")
         yield from self.wait.lines("penstock_edge_wait", "From a whole request to its result.")

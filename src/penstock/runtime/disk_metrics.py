@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.runtime.metric_text import family
+from penstock.metrics import family
 
 
 def disk_metric_lines(data: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 
 from penstock.config import EdgeConfig
 from penstock.errors import ConfigError
+from penstock.metrics import family
 from penstock.problem import PROBLEM, problem
 from penstock.runtime.addresses import refuse_exposure
 from penstock.runtime.edge_cors import CorsHeaders, answer_preflight, cors_headers, is_preflight
@@ -139,10 +140,9 @@ class Guard:
 
     def metric_lines(self) -> Iterator[str]:
         """What was refused, as Prometheus text."""
-        yield "# HELP penstock_edge_guard_refused_total Requests refused before anything looked at them, by reason."
-        yield "# TYPE penstock_edge_guard_refused_total counter"
-        for reason, count in sorted(self.refused.items()):
-            yield f'penstock_edge_guard_refused_total{{reason="{reason}"}} {count}'
+        samples = [({"reason": reason}, count) for reason, count in sorted(self.refused.items())]
+        help = "Requests refused before anything looked at them, by reason."
+        yield from family("penstock_edge_guard_refused_total", "counter", help, samples)
 
     async def _refuse(self, scope: Scope, refusal: Refusal, send: Send, shared: CorsHeaders) -> None:
         self.refused[refusal.reason] += 1

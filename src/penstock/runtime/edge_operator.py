@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from penstock.runtime.metric_text import family
+from penstock.metrics import family
 
 READY_WITHIN_S = 2.0
 READY_KNOWN_S = 1.0

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from penstock.client.group_lags import GroupLags, GroupOffsets
 from penstock.errors import PenstockError
-from penstock.runtime.metric_text import family
+from penstock.metrics import family
 
 KNOWN_S = 5.0  # Prometheus asks every 15 s; several scrapes share an answer
 WITHIN_S = 3.0

@@ -8,8 +8,8 @@ from typing import get_args
 from penstock.analyze.life import State
 from penstock.config import SECOND_MS
 from penstock.dashboard.queries import Heard
+from penstock.metrics import family
 from penstock.plan import Plan
-from penstock.runtime.metric_text import family
 from penstock.runtime.query_reasons import SILENT_AFTER_S, stalled_limit_ms
 
 SILENT = "silent"  # what a query said last does not count any more
