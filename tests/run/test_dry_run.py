@@ -52,6 +52,15 @@ def test_an_open_address_is_refused(tmp_path: Path) -> None:
     assert "listen 0.0.0.0 can be reached from other machines" in dry.stderr
 
 
+def test_a_queue_without_a_port_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    flags = ["--queue", "127.0.0.1:9092,kafka2"]
+    dry, run = (penstock("run", "plain.py", *flags, *more, folder=tmp_path) for more in (["--dry-run"], []))
+    assert dry.returncode == run.returncode == 2
+    assert dry.stderr == run.stderr
+    assert "queue: an address is HOST:PORT" in dry.stderr
+
+
 def test_a_spark_cluster_without_our_jars_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)
     (tmp_path / "penstock.toml").write_text('[analyze]\nmaster = "spark://127.0.0.1:7077"\n')

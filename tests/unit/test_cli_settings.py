@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.address import parse_address
+from penstock.addresses import parse_address
 from penstock.cli.main import main
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError

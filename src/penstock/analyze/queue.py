@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # it is its home
 
+from penstock.addresses import parse_addresses
 from penstock.analyze.failures import AwayError
 from penstock.client.offsets import is_unknown
 from penstock.client.topic_identity import topic_ids
@@ -23,6 +24,7 @@ class Queue:
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self._addresses = parse_addresses(address)
         self._admin = AdminClient({"bootstrap.servers": address, "log_level": 0}, error_cb=lambda _: None)
         self._partitions: dict[str, int] = {}
 
@@ -80,10 +82,9 @@ class Queue:
 
     def answers(self) -> bool:
         """Whether one of its brokers takes a connection."""
-        for place in self.address.split(","):
-            host, _, port = place.strip().rpartition(":")
+        for address in self._addresses:
             try:
-                socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+                socket.create_connection(address, _CONNECT_S).close()
                 return True
             except OSError:
                 continue

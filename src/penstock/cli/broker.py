@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from penstock.cli.address import parse_address
+from penstock.addresses import parse_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.lifeline import CHILD_VARIABLE, DRILLED, die_with_input, die_with_parent

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.address import parse_address
+from penstock.addresses import parse_addresses
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError, PenstockError
 from penstock.settings import ADDRESS_VARIABLE, client_address
@@ -78,7 +78,7 @@ class RefusedError(PenstockError):
 def reach(addresses: str) -> dict[str, Any]:
     """Settings of a client for these brokers, once one of them was seen to listen."""
     try:
-        known = [parse_address(address.strip()) for address in addresses.split(",")]
+        known = parse_addresses(addresses)
     except ValueError as wrong:
         raise click.BadParameter(str(wrong), param_hint="--broker") from None
     refused = web = ""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.addresses import parse_address
 from penstock.cache import cache_folder
-from penstock.cli.address import parse_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.address import parse_address
+from penstock.addresses import parse_address
 from penstock.cli.client import broker_option, no_topic, reach
 from penstock.cli.names import TOPIC, TRANSACTIONAL_ID
 from penstock.cli.output import json_option, print_each, print_facts, print_rows

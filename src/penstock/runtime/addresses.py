@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 
+from penstock.addresses import Address, parse_address
 from penstock.config import BrokerConfig
 from penstock.errors import ConfigError
 
 
-def read_addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
+def read_addresses(config: BrokerConfig) -> dict[str, Address]:
     """The addresses of the configuration by name; ConfigError with all that is wrong about them."""
-    found: dict[str, tuple[str, int]] = {}
+    found: dict[str, Address] = {}
     faults: list[str] = []
     for name in ("listen", "metrics", "advertise"):
         text = getattr(config, name)
         try:
             if text:
-                found[name] = parse_address(name, text)
+                found[name] = named_address(name, text)
                 if name != "advertise":
                     refuse_exposure(name, found[name][0], config.insecure)
         except ConfigError as wrong:
@@ -28,15 +29,12 @@ def read_addresses(config: BrokerConfig) -> dict[str, tuple[str, int]]:
     return found
 
 
-def parse_address(name: str, text: str) -> tuple[str, int]:
-    """HOST:PORT, or [HOST]:PORT for IPv6."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdigit()):
-        raise ConfigError(f"{name} must be HOST:PORT, not {text!r}")
-    if int(port) > 65535:
-        raise ConfigError(f"{name} {text!r}: a port is a number from 0 to 65535")
-    return host, int(port)
+def named_address(name: str, text: str) -> Address:
+    """HOST:PORT of the setting `name`; ConfigError if it is none."""
+    try:
+        return parse_address(text)
+    except ValueError as wrong:
+        raise ConfigError(f"{name}: {wrong}") from None
 
 
 def refuse_exposure(name: str, host: str, insecure: bool) -> None:

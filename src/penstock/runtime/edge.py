@@ -33,7 +33,7 @@ from penstock.loading import load_app
 from penstock.orders import Orders
 from penstock.plan import Plan, plan_app
 from penstock.run_spec import CHECKED_FIRST, RunSpec, read_spec
-from penstock.runtime.addresses import parse_address
+from penstock.runtime.addresses import named_address
 from penstock.runtime.disk_metrics import disk_metric_lines
 from penstock.runtime.edge_guard import Asgi, Gate, Guard, Scope, Send, refuse_open_edge
 from penstock.runtime.edge_operator import Lines, operator_routes
@@ -93,7 +93,7 @@ async def serve(
     `topic_errors` names the topics that are not as the app made them, with the reason.
     """
     ending = Ending()
-    host, port = parse_address("edge.listen", spec.edge.listen)
+    host, port = named_address("edge.listen", spec.edge.listen)
     refuse_open_edge(spec.edge, host)
     handles = take_handles(spec.edge.connections_max + SPARE_HANDLES)
     config = replace(spec.edge, connections_max=min(spec.edge.connections_max, handles - SPARE_HANDLES))

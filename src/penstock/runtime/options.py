@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from penstock.addresses import parse_addresses
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
 from penstock.errors import ConfigError
-from penstock.runtime.addresses import parse_address, read_addresses
+from penstock.runtime.addresses import named_address, read_addresses
 from penstock.runtime.edge_guard import refuse_open_edge
 from penstock.settings import load_config
 
@@ -58,6 +59,11 @@ def load_options(flags: Mapping[str, object], *, port: int | None, queue: str) -
 
 def refuse_addresses(options: RunOptions) -> None:
     """ConfigError if an address makes no sense, or lets other machines in without a token."""
-    if not options.queue:
+    if options.queue:
+        try:
+            parse_addresses(options.queue)
+        except ValueError as wrong:
+            raise ConfigError(f"queue: {wrong}") from None
+    else:
         read_addresses(options.broker)
-    refuse_open_edge(options.edge, parse_address("edge.listen", options.edge.listen)[0])
+    refuse_open_edge(options.edge, named_address("edge.listen", options.edge.listen)[0])

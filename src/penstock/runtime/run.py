@@ -20,7 +20,7 @@ from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app, need_spark
 from penstock.plan import plan_app
 from penstock.run_spec import RunSpec, write_spec
-from penstock.runtime.addresses import parse_address
+from penstock.runtime.addresses import named_address
 from penstock.runtime.options import RunOptions, load_options, refuse_addresses
 from penstock.runtime.plan_text import plan_lines, queue_words
 from penstock.runtime.supervisor import Say, Supervisor
@@ -75,12 +75,12 @@ def print_line(who: str, text: str) -> None:
 
 def supervise(spec: str, options: RunOptions, say: Say) -> int:
     """Run the app that `spec` names until SIGINT or SIGTERM; ConfigError if it cannot be."""
+    refuse_addresses(options)
     app = load_app(spec)
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
     need_spark(plan)
     data = Path(options.data).absolute()
-    refuse_addresses(options)
     lock = _lock(data)
     try:
         options = replace(
@@ -127,7 +127,7 @@ def _lock(data: Path) -> int:
 
 def _settled(name: str, listen: str) -> str:
     """The address with a port that stays the same however often a child starts again; ConfigError if it is taken."""
-    host, port = parse_address(name, listen)
+    host, port = named_address(name, listen)
     if port:
         _await_free(name, host, port)
         return listen

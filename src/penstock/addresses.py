@@ -1,14 +1,15 @@
-"""HOST:PORT as people write it."""
+"""HOST:PORT as people write it: the one place that reads addresses."""
 
 from __future__ import annotations
 
 from penstock.config import BrokerConfig
 
 PORT_MAX = 65535
+Address = tuple[str, int]
 _EXAMPLE = BrokerConfig().listen
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str) -> Address:
     """('127.0.0.1', 9092) from '127.0.0.1:9092', ('::1', 9092) from '[::1]:9092'; ValueError says what is wrong."""
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -20,3 +21,8 @@ def parse_address(text: str) -> tuple[str, int]:
     if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
         raise ValueError(f"the port must be 0 to {PORT_MAX}, not {port!r}")
     return host, int(port)
+
+
+def parse_addresses(text: str) -> list[Address]:
+    """The addresses of a list with commas; ValueError says what is wrong with the first that is none."""
+    return [parse_address(one.strip()) for one in text.split(",")]
