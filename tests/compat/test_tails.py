@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from penstock.client.group_lags import GroupOffsets
 from penstock.client.tails import TailReader
 
 WITHIN_S = 60.0
@@ -52,3 +53,22 @@ def test_markers_at_the_end_are_told_from_records(tails: TailReader, broker_addr
     assert tails.record_ends({first: 26}, 1.0) == {}
     producer.commit_transaction(WITHIN_S)
     assert tails.record_ends({first: 27}, WITHIN_S) == {first: 26}
+
+
+def test_a_group_that_has_read_all_of_a_transactional_topic_has_no_lag(broker_address: str, topic: str) -> None:
+    """What /metrics says: the end lies behind the marker of the last transaction."""
+    admin = AdminClient({"bootstrap.servers": broker_address})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(WITHIN_S)
+    producer = Producer({"bootstrap.servers": broker_address, "transactional.id": topic})
+    producer.init_transactions(WITHIN_S)
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.produce(topic, b"v")
+    producer.commit_transaction(WITHIN_S)
+    offsets = GroupOffsets(broker_address, [topic], groups_max=1_000)
+    for position, lag in ((1, 2), (3, 0)):
+        at = [TopicPartition(topic, 0, position)]
+        group = ConsumerGroupTopicPartitions(f"g-{topic}", at)
+        admin.alter_consumer_group_offsets([group])[f"g-{topic}"].result(WITHIN_S)
+        assert offsets.lags(WITHIN_S).lags[f"g-{topic}", topic] == lag
+    offsets.close()

@@ -10,6 +10,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is its home
 
 from penstock.client.offsets import is_unknown
+from penstock.client.tails import LAST, TailReader
 from penstock.client.topics import admin_client
 from penstock.errors import PenstockError
 
@@ -27,9 +28,11 @@ class GroupOffsets:
     """Asks the queue; every call blocks, within bounds."""
 
     def __init__(self, queue: str, topics: Sequence[str], groups_max: int) -> None:
+        self._queue = queue
         self._admin = admin_client(queue)
         self._topics = frozenset(topics)
         self._groups_max = groups_max
+        self._tails: TailReader | None = None  # most topics have no markers
 
     def lags(self, within_s: float) -> GroupLags:
         """The lags of all groups that have committed in the topics; PenstockError if the queue does not answer."""
@@ -52,9 +55,30 @@ class GroupOffsets:
             committed = {group: self._committed(answer, left_s()) for group, answer in answers.items()}
             places = sorted({place for found in committed.values() for place in found})
             ends = self._ends(places, left_s()) if places else {}
+            ends |= self._record_ends(committed, ends, left_s())
         except (KafkaException, TimeoutError) as error:
             raise PenstockError(f"the queue does not say how far groups are: {error}") from None
         return GroupLags(lags_of(committed, ends), len(groups) - len(asked))
+
+    def _record_ends(
+        self, committed: Mapping[str, Mapping[Place, int]], ends: Mapping[Place, int], within_s: float
+    ) -> dict[Place, int]:
+        """The ends without the markers behind the last record, where a group stands so near that it may be there."""
+        near = {
+            place: ends[place]
+            for positions in committed.values()
+            for place, position in positions.items()
+            if place in ends and 0 < ends[place] - position <= LAST
+        }
+        if not near:
+            return {}
+        if self._tails is None:
+            self._tails = TailReader(self._queue)
+        return self._tails.record_ends(near, within_s)
+
+    def close(self) -> None:
+        if self._tails is not None:
+            self._tails.close()
 
     def _committed(self, answer: Any, within_s: float) -> dict[Place, int]:
         try:

@@ -14,7 +14,7 @@ from penstock.client.offsets import Place, reader_settings
 
 _BUFFERED_KIB = 1_024
 _FETCH_BYTES = 65_536  # of each partition
-_LAST = 16  # offsets in which the last record of a partition is looked for
+LAST = 16  # offsets in which the last record of a partition is looked for
 
 
 class TailReader:
@@ -44,7 +44,7 @@ class TailReader:
 
         A place that holds an open transaction is left out, and so is one that was not read in time.
         """
-        tails = {place: (max(0, end - _LAST), end) for place, end in ends.items()}
+        tails = {place: (max(0, end - LAST), end) for place, end in ends.items()}
         last, ended = self._read(tails, within_s, only_first=False)
         return {place: last[place] + 1 if place in last else ends[place] for place in ended}
 

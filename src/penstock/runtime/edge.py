@@ -167,6 +167,7 @@ async def serve(
     await _run_server(edge_server(guard, config), sock, doors, live, ending, is_checked)
     await results.close()
     await states.close()
+    await groups.close()
     await tail.close()
     await limits.close()
     await producer.close()

@@ -38,6 +38,12 @@ class GroupMetrics:
             self._found = await asyncio.to_thread(self._offsets.lags, WITHIN_S)
         self._known_until_s = self._loop.time() + KNOWN_S
 
+    async def close(self) -> None:
+        """Wait for an answer under way, and ask no more."""
+        if self._asking is not None:
+            await asyncio.wait([self._asking], timeout=WITHIN_S)
+        await asyncio.to_thread(self._offsets.close)
+
     def lines(self) -> Iterator[str]:
         """The Prometheus text, a line each."""
         yield from family(
