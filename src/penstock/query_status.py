@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-Positions = dict[str, dict[str, int]]  # topic, partition, next offset; JSON has no numbers as names
+# Every client may write to the topic, and a number of 400 digits is a number to JSON.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Positions = dict[str, dict[str, Count]]  # topic, partition, next offset; JSON has no numbers as names
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -31,7 +33,7 @@ class QueryStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     app: str
     query: str
-    at_ms: int
+    at_ms: Count
     state: str
     mode: str = ""
     mode_reason: str | None = None
@@ -42,20 +44,20 @@ class QueryStatus(msgspec.Struct, frozen=True, kw_only=True):
     keeps_event: bool | None = None
     rows_in_per_s: float | None = None
     rows_out_per_s: float | None = None
-    rows_in: int = 0
-    rows_out: int = 0
-    lag: int | None = None
-    stalled_ms: int = 0
+    rows_in: Count = 0
+    rows_out: Count = 0
+    lag: Count | None = None
+    stalled_ms: Count = 0
     watermark: str | None = None
-    late: int | None = None
-    state_rows: int | None = None
-    state_bytes: int | None = None
-    checkpoint_ms: int | None = None
+    late: Count | None = None
+    state_rows: Count | None = None
+    state_bytes: Count | None = None
+    checkpoint_ms: Count | None = None
     positions: Positions = {}
     latency_ms: Spread | None = None
     processing_ms: Processing | None = None
-    restarts: int = 0
-    slots: int | None = None  # of all of Spark
+    restarts: Count = 0
+    slots: Count | None = None  # of all of Spark
 
     @property
     def key(self) -> str:
@@ -75,5 +77,5 @@ def decode_status(value: bytes | None) -> QueryStatus | None:
     """The report that a record holds; None if it holds none: every client may write to the topic."""
     try:
         return _decoder.decode(value or b"")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
