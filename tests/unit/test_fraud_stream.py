@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -55,3 +55,13 @@ def test_a_purchase_that_comes_twice_counts_once() -> None:
     twice = [purchase("a", 2_000), purchase("b", 900), purchase("a", 2_000), purchase("c", 200)]
     found = decisions(twice)
     assert (found["a"].spent, found["b"].spent, found["c"].spent) == (2_000, 2_900, 3_100)
+
+
+def test_a_slow_sender_sends_purchases_of_now() -> None:
+    """At a rate that it does not reach, purchases would fall behind until they are too late to be decided."""
+    now = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+    stream = purchases(1, now, per_second=1_000.0, clock=lambda: now)
+    for _ in range(200):
+        now += timedelta(minutes=1)
+        at = datetime.fromisoformat(next(stream)["at"])
+        assert now - at < timedelta(hours=2)  # some come late, some twice

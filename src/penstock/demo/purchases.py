@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,8 +18,13 @@ REPEAT_SHARE = 0.04  # a terminal heard no answer and sends again
 LATE_MAX_S = 900
 
 
-def purchases(seed: int, begin: datetime, per_second: float) -> Iterator[dict[str, Any]]:
-    """An endless stream of purchases from `begin` on; `at` is when it happened, which may be a while ago."""
+def purchases(
+    seed: int, begin: datetime, per_second: float, clock: Callable[[], datetime] | None = None
+) -> Iterator[dict[str, Any]]:
+    """An endless stream of purchases from `begin` on; `at` is when it happened, which may be a while ago.
+
+    With a `clock` no purchase happens before the moment it is taken: a sender may be slower than `per_second`.
+    """
     chance = random.Random(seed)
     homes = {f"card-{number:04}": chance.choices(COUNTRIES, range(len(COUNTRIES), 0, -1))[0] for number in range(CARDS)}
     cards = list(homes)
@@ -28,6 +33,7 @@ def purchases(seed: int, begin: datetime, per_second: float) -> Iterator[dict[st
     number, now = 0, begin
     while True:
         now += timedelta(seconds=chance.expovariate(per_second))
+        now = now if clock is None else max(now, clock())
         if recent and chance.random() < REPEAT_SHARE:
             yield chance.choice(recent)
             continue

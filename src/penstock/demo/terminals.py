@@ -20,7 +20,7 @@ def start_terminals(url: str, seed: int, rate: float) -> None:
     """Send `rate` purchases a second to the desk at `url` for as long as this process lives; none at 0."""
     if rate <= 0:
         return
-    stream = purchases(seed, datetime.now(UTC), rate)
+    stream = purchases(seed, datetime.now(UTC), rate, lambda: datetime.now(UTC))
     turn = threading.Lock()
     for number in range(TERMINALS):
         threading.Thread(target=_send, args=(url, stream, turn, rate), name=f"terminal-{number}", daemon=True).start()
