@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import threading
@@ -20,6 +21,7 @@ from penstock.runtime.transport import PlainTransport
 DEADLINE_S = 60.0
 REQUESTS = 300
 HANDED_OUT_MAX = 50
+GREETING = b"hello"
 FLIP = bytes.maketrans(bytes(range(256)), bytes(255 - byte for byte in range(256)))
 
 
@@ -29,6 +31,10 @@ class FlippingTransport(PlainTransport):
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
         self._held = b""
+        self._has_greeted = False
+
+    def wants(self) -> int:
+        return 0 if self._has_greeted else select.POLLOUT
 
     def receive_into(self, buffer: memoryview) -> int:
         if not self._held:
@@ -39,6 +45,9 @@ class FlippingTransport(PlainTransport):
         return len(part)
 
     def send(self, chunks: list[Buffer]) -> int:
+        if not chunks:
+            self._has_greeted = True
+            return super().send([GREETING])
         return super().send([bytes(chunk).translate(FLIP) for chunk in chunks])
 
     def pending(self) -> bool:
@@ -59,6 +68,7 @@ def test_what_a_transport_holds_back_is_read_and_answered(tmp_path: Path) -> Non
     thread.start()
     try:
         with socket.create_connection(listener.getsockname(), DEADLINE_S) as client:
+            assert client.recv(len(GREETING), socket.MSG_WAITALL) == GREETING  # before it was asked for anything
             asked = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in range(REQUESTS)]
             client.sendall(b"".join(asked).translate(FLIP))
             answers = client.makefile("rb")

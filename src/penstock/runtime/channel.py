@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections import deque
 from struct import Struct
 from typing import Final
@@ -58,6 +59,12 @@ class Channel:
         self._frame: bytearray | None = None
         self._length = 0
         self._filled = 0
+
+    @property
+    def wanted(self) -> int:
+        """What a poller has to watch for."""
+        own = 0 if self.is_paused or self.closing is not None else select.POLLIN
+        return own | (select.POLLOUT if self.out else 0) | self.transport.wants()
 
     def receive(self, scratch: memoryview, now_ms: int) -> tuple[list[memoryview], int]:
         """Whole frames that have arrived, and how much of `scratch` they use; EOFError at the end of the stream."""
@@ -163,6 +170,8 @@ class Channel:
     def send_more(self) -> bool:
         """Go on sending; True when nothing is left."""
         out = self.out
+        if not out and self.transport.wants():
+            self.transport.send([])  # a handshake has to write
         while out:
             group = [out[n] for n in range(min(len(out), _IOV_MAX))]
             try:

@@ -209,6 +209,7 @@ class Loop:
         if channel.is_paused or channel.closing is not None:
             self._drop(channel, events)  # a client that is not read wakes us only by an error or a hang-up
             return
+        wanted_before = channel.transport.wants()
         try:
             frames, used = channel.receive(self._scratch[self._used :], now_ms)
         except (BlockingIOError, InterruptedError):
@@ -222,6 +223,8 @@ class Loop:
         self._used += used
         if channel.transport.pending():
             self._unread.append(channel)  # the poller does not know of it
+        if channel.transport.wants() != wanted_before:
+            self._watch(channel)
         number = channel.number
         for frame in frames:
             events.append(Received(number, frame))
@@ -239,7 +242,7 @@ class Loop:
         self._strangers.let_go(channel)
         channel.is_stranger = False
         self._known += 1
-        self._poller.register(channel.transport.fd, _wanted(channel))
+        self._poller.register(channel.transport.fd, channel.wanted)
 
     def _poller_of(self, channel: Channel) -> select.epoll:
         return self._strangers.poller if channel.is_stranger else self._poller
@@ -328,7 +331,7 @@ class Loop:
             self._watch(channel)
 
     def _watch(self, channel: Channel) -> None:
-        self._poller_of(channel).modify(channel.transport.fd, _wanted(channel))
+        self._poller_of(channel).modify(channel.transport.fd, channel.wanted)
 
     def _sync(self, effect: Sync) -> None:
         self._syncs.append(effect)
@@ -413,9 +416,3 @@ class Loop:
     @property
     def _is_sending(self) -> bool:
         return any(channel.out for channel in self._channels.values())
-
-
-def _wanted(channel: Channel) -> int:
-    """What a poller is to tell of this client."""
-    wanted = 0 if channel.is_paused or channel.closing is not None else IN
-    return wanted | (OUT if channel.out else 0) | channel.transport.wants()

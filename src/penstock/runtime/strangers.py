@@ -40,7 +40,7 @@ class Strangers:
     def take(self, channel: Channel, now_ms: int) -> None:
         """A client was let in: a stranger, until `let_go`."""
         self._silent[channel.number] = channel, now_ms
-        self.poller.register(channel.transport.fd, IN)
+        self.poller.register(channel.transport.fd, channel.wanted)
 
     def heard(self, channel: Channel) -> None:
         """It has sent a whole request: it keeps its place."""
