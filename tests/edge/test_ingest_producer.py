@@ -156,6 +156,31 @@ def test_a_changed_limit_keeps_every_event_and_their_order(broker: BrokerProcess
     assert values == [b'{"n":%d}' % number for number in range(2_000)]
 
 
+def test_a_changed_limit_holds_only_its_own_topic(broker: BrokerProcess) -> None:
+    """What is under way for the changed topic never ends; the other topic is stored."""
+
+    async def run() -> tuple[list[tuple[int, Any]], int]:
+        producer = EventProducer(
+            broker.address, plan_of(broker), deadline_ms=60_000, buffer_bytes_max=2**20, limit=lambda _: None
+        )
+        stuck = producer._producer("safe")
+        stuck.produce("a-topic-that-nobody-makes", b"v")  # it waits for a leader until the deadline
+        producer.set_limit("safe", 500_000)
+        producer._timer = asyncio.get_running_loop().call_soon(producer._turn)  # as while events are under way
+        producer.set_limit("safe", 600_000)
+        late, other = Reports(1), Reports(3)
+        producer.send("safe", events(1), late)
+        producer.send("fleeting", events(3), other)
+        await asyncio.wait_for(other.all.wait(), DEADLINE_S)
+        held = len(late.heard)
+        producer._changes.clear()
+        await producer.close()
+        return other.heard, held
+
+    heard, _ = asyncio.run(run())
+    assert [error for _, error in heard] == [None] * 3
+
+
 def test_closing_reports_what_the_queue_never_took(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("penstock.client.producer.CLOSE_WITHIN_S", 0.2)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from penstock.client import topic_limits
 from penstock.client.topic_limits import SETTING, TopicLimits
 
 
@@ -31,11 +32,15 @@ class Admin:
         return {resources[0]: answer}
 
 
+def fail(wrong: BaseException) -> None:
+    raise AssertionError(f"the reader of limits has ended: {wrong!r}")
+
+
 def asked(*planned: int | str) -> list[tuple[bool, int | None]]:
     """What is known after each answer."""
 
     async def run() -> list[tuple[bool, int | None]]:
-        limits = TopicLimits("127.0.0.1:1", ["t"])
+        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
         limits._client = Admin(*planned)
         return [(await limits.refresh(), limits.bytes_max("t")) for _ in planned]
 
@@ -55,7 +60,7 @@ def test_a_queue_that_tells_no_limit_has_answered(code: str) -> None:
 def test_each_change_is_told_once() -> None:
     async def run() -> list[tuple[str, int]]:
         told: list[tuple[str, int]] = []
-        limits = TopicLimits("127.0.0.1:1", ["t"])
+        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
         limits._client = Admin(1_000, 1_000, 2_000)
         limits.on_limit(lambda topic, bytes_max: told.append((topic, bytes_max)))
         for _ in range(3):
@@ -69,9 +74,42 @@ def test_calls_at_the_same_time_share_requests() -> None:
     """The first call asks; all that came while it was under way share one more, which began after they came."""
 
     async def run() -> int:
-        limits = TopicLimits("127.0.0.1:1", ["t"])
+        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
         admin = limits._client = Admin(*range(1_000, 1_100))
         assert all(await asyncio.gather(*[limits.refresh() for _ in range(100)]))
         return admin.asked
 
     assert asyncio.run(run()) <= 2
+
+
+def test_an_answer_that_comes_too_late_for_its_caller_is_taken() -> None:
+    async def run() -> int | None:
+        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
+        answer: Future[Any] = Future()
+        told = asyncio.Event()
+        limits.on_limit(lambda *_: told.set())
+        limits._client = SimpleNamespace(describe_configs=lambda resources, request_timeout: {resources[0]: answer})
+        caller = asyncio.create_task(limits.refresh())
+        await asyncio.sleep(0)
+        while not limits._lock.locked():
+            await asyncio.sleep(0)
+        caller.cancel()
+        await asyncio.wait([caller])
+        answer.set_result({SETTING: SimpleNamespace(value="7")})
+        await asyncio.wait_for(told.wait(), 30)
+        return limits.bytes_max("t")
+
+    assert asyncio.run(run()) == 7
+
+
+def test_a_reader_of_limits_that_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> BaseException:
+        ended: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        limits = TopicLimits("127.0.0.1:1", ["t"], ended.set_result)
+        limits._client = Admin(1_000)  # the second request raises IndexError
+        await limits.start()
+        return await asyncio.wait_for(ended, 30)
+
+    monkeypatch.setattr(topic_limits, "SOON_S", 0.0)
+    monkeypatch.setattr(topic_limits, "EVERY_S", 0.0)
+    assert isinstance(asyncio.run(run()), IndexError)

@@ -165,18 +165,25 @@ class EventProducer:
     def _turn(self) -> None:
         self._timer = self._loop.call_later(TURN_S, self._turn)
         may_hold = self._held_turns < TURNS_HELD and self._held_events < EVENTS_HELD
-        if self._take_reports() and (self._changes or (self._held and may_hold)):
+        if self._take_reports() and (self._changes or self._held) and may_hold:
             self._held_turns += 1
             return
-        if self._changes:
+        if self._changes and not any(self._is_under_way(topic) for topic in self._changes):
             self._change()
         held, self._held = self._held, []
         self._held_events = self._held_turns = 0
         for sent in held:
-            self._produce(*sent)
-        if not any(map(len, self._all)):
+            if sent[0] in self._changes:  # until what is under way has ended; the others do not wait for it
+                self._held.append(sent)
+            else:
+                self._produce(*sent)
+        if not self._held and not any(map(len, self._all)):
             self._timer.cancel()
             self._timer = None
+
+    def _is_under_way(self, topic: str) -> bool:
+        producer = self._producers.get(self._settings[topic])
+        return producer is not None and len(producer) > 0
 
     @property
     def _all(self) -> list[Producer]:

@@ -27,7 +27,9 @@ OnLimit = Callable[[str, int], None]
 class TopicLimits:
     """Asks while an edge runs. Make it where a loop runs."""
 
-    def __init__(self, queue: str, topics: Sequence[str]) -> None:
+    def __init__(self, queue: str, topics: Sequence[str], on_failure: Callable[[BaseException], None]) -> None:
+        """`on_failure` is called when it cannot ask any more: limits that change would not be seen."""
+        self._on_failure = on_failure
         self._kinds: Any = importlib.import_module("confluent_kafka.admin")
         self._client: Any = self._kinds.AdminClient(client_settings(queue))
         self._topics = topics
@@ -48,6 +50,11 @@ class TopicLimits:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.refresh(), START_S)
         self._following = asyncio.create_task(self._follow())
+        self._following.add_done_callback(self._on_done)
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (wrong := task.exception()) is not None:
+            self._on_failure(wrong)
 
     def on_limit(self, call: OnLimit) -> None:
         """Call this for each limit that is new or has changed, from now on."""
@@ -63,16 +70,14 @@ class TopicLimits:
         async with self._lock:
             if self._asked_s < since_s:
                 self._asked_s = self._loop.time()
-                if await self._ask():
-                    self._answered_s = self._asked_s
+                # Shielded: an answer that comes too late for this caller is taken all the same.
+                await asyncio.shield(self._loop.create_task(self._ask(self._asked_s)))
         return self._answered_s >= since_s
 
-    async def _ask(self) -> bool:
+    async def _ask(self, asked_s: float) -> None:
         resources = [self._kinds.ConfigResource(self._kinds.ResourceType.TOPIC, name) for name in self._topics]
         asked = self._client.describe_configs(resources, request_timeout=ANSWER_S) if resources else {}
-        # Shielded: confluent_kafka cannot give its answer to a future that was cancelled.
-        answering = asyncio.gather(*map(asyncio.wrap_future, asked.values()), return_exceptions=True)
-        answers = await asyncio.shield(answering)
+        answers = await asyncio.gather(*map(asyncio.wrap_future, asked.values()), return_exceptions=True)
         is_answered = True
         for resource, answer in zip(asked, answers, strict=True):
             if isinstance(answer, KafkaException):
@@ -81,7 +86,8 @@ class TopicLimits:
                 raise answer
             else:
                 self._take(resource.name, int(answer[SETTING].value))
-        return is_answered
+        if is_answered:
+            self._answered_s = max(self._answered_s, asked_s)
 
     def _take(self, topic: str, bytes_max: int) -> None:
         if self._limits.get(topic) != bytes_max:

@@ -122,10 +122,10 @@ class LineStream:
     async def _settle_one(self) -> None:
         part, topic = self._parts[0], self._admission.topic
         await part.storing.done
-        failed = await self._collector.count(topic, part.events, part.storing, part.began)
         self._parts.popleft()
         self._under_way -= part.held
         self._collector.room.give(part.held)
+        failed = await self._collector.count(topic, part.events, part.storing, part.began)
         for at, failure in failed.items():
             if failure.is_permanent:
                 self.tally.refuse(part.numbers[at], failure.reason, failure.status)

@@ -97,7 +97,8 @@ async def serve(
     refuse_open_edge(spec.edge, host)
     handles = take_handles(spec.edge.connections_max + SPARE_HANDLES)
     config = replace(spec.edge, connections_max=min(spec.edge.connections_max, handles - SPARE_HANDLES))
-    limits = TopicLimits(spec.queue, list(dict.fromkeys(door.topic for door in plan.doors.values())))
+    ingested = list(dict.fromkeys(door.topic for door in plan.doors.values()))
+    limits = TopicLimits(spec.queue, ingested, partial(ending.on_failure, "the reader of topic limits"))
     await limits.start()
     producer = EventProducer(
         spec.queue,
