@@ -269,7 +269,7 @@ def _ingest(guarantee: Guarantee) -> IngestPolicy:
             "query, by dropDuplicates"
         )
     return IngestPolicy(
-        acks=Chosen(Acks.ALL, "the sender hears 202 only when the event is as safe as it will ever be"),
+        acks=Chosen(Acks.ALL, "202 is sent when all in-sync replicas have acknowledged the event"),
         retries=Chosen(_RETRIES_MAX, "until delivery.timeout.ms: an outage of the queue is waited for"),
         idempotent=Chosen(True, f"a retry whose first try had arrived is recognised{again}"),
         overload=Chosen(Overload.REFUSE, "503 with Retry-After: nothing is accepted that could be lost"),
@@ -330,14 +330,14 @@ def delivery_policy(guarantee: Guarantee) -> DeliveryPolicy:
     if guarantee.delivery == "exactly-once":
         return DeliveryPolicy(
             resume=resume,
-            repeats=Chosen(
-                Repeats.NONE,
-                "each result stands once in the topic for whoever reads what is committed, as our doors do",
-            ),
+            repeats=Chosen(Repeats.NONE, "each result is stored once; deliveries read committed records only"),
             may_skip=Chosen(False, "every message counts: a client that is too slow is disconnected, and comes back"),
         )
     return DeliveryPolicy(
         resume=resume,
-        repeats=Chosen(Repeats.SAME_ID, "a repeat that keeps _event has the same penstock-id: who counts drops it"),
+        repeats=Chosen(
+            Repeats.SAME_ID,
+            "a repeat that keeps _event has the same penstock-id: a consumer that counts must drop it",
+        ),
         may_skip=may_skip,
     )
