@@ -50,8 +50,8 @@ decisions = fraud.topic(
 def decide(purchases: DataFrame) -> DataFrame:
     """One decision a purchase. A purchase that comes again is decided as it was the first time.
 
-    Who is too late is told by the purchase alone. The watermark lies further back, since a purchase may be dated an
-    hour ahead: Spark forgets by it, and nobody is left out by what Spark happens to have seen.
+    Lateness is computed from the purchase's own timestamps, not from the watermark. The watermark is larger because a
+    purchase may be dated one hour ahead.
     """
     from pyspark.sql import functions as F
 
