@@ -39,7 +39,7 @@ class Pending(NamedTuple):
 
 
 class CatalogWatcher(Protocol):
-    """What is told of changes of the catalog, once they are true."""
+    """Receives changes of the catalog after they are applied."""
 
     def on_changed(self, change: Change) -> None: ...
 

@@ -65,7 +65,7 @@ class Node:
         now_ms: int,
         on_group_ended: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`on_group_ended` is told the id of each group that ends: the next group of that id begins anew."""
+        """The node calls `on_group_ended` with the id of each group that ends. A later group of this id is new."""
         self.config = config
         self.connections: dict[int, Connection] = {}
         self.catalog = Catalog()

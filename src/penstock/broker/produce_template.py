@@ -1,4 +1,4 @@
-"""What a client's produce requests for a partition look like, so that the next one is compared and not decoded."""
+"""The layout of a client's produce requests for a partition. The next request is compared with it and not decoded."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from penstock.broker.catalog import Topic
 from penstock.broker.partition import Partition
 from penstock.wire.shape import Opening, ProduceShape
 
-SHAPES_MAX: Final = 32  # partitions that one client writes to by turns without being decoded again; about 1 KB each
-OPENINGS_MAX: Final = 4  # topics whose names differ in length
+SHAPES_MAX: Final = 32  # per connection, one for each partition; about 1 KB each
+OPENINGS_MAX: Final = 4  # per connection, one for each length of topic name
 
 
 class Shape:
-    """What a connection's produce requests for one partition look like, and where they go."""
+    """The layout of a connection's produce requests for one partition, and their destination."""
 
     __slots__ = (
         "after_max_ms",
@@ -41,7 +41,7 @@ class Shape:
 
 
 class Shapes:
-    """The shapes that a connection has shown, by what stands before the batch; true while the catalog is the same."""
+    """The shapes of a connection's requests, by the bytes before the batch. They are valid for one catalog version."""
 
     __slots__ = ("catalog_version", "known", "openings")
 
@@ -51,7 +51,7 @@ class Shapes:
         self.openings: list[Opening] = []
 
     def add(self, shape: Shape) -> None:
-        """Keep it while there is room: who writes to more places than that is decoded for the rest of them."""
+        """Keep the shape if the limits allow it. The broker decodes requests whose shape is not kept."""
         wire, known = shape.wire, self.known
         if wire.middle not in known and len(known) >= SHAPES_MAX:
             return

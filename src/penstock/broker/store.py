@@ -31,7 +31,7 @@ class _Failed(NamedTuple):
 
 
 class StoreWatcher(Protocol):
-    """What is told of partitions."""
+    """Receives the opening of partitions, and their storage errors."""
 
     def on_opened(self, partition: Partition, topic: Topic, index: int, now_ms: int) -> None: ...
 

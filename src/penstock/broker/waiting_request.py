@@ -1,9 +1,9 @@
-"""A request whose answer waits for something other than its turn."""
+"""The common type of requests whose answers wait: fetches, and produce requests with large batches."""
 
 from __future__ import annotations
 
 
 class WaitingRequest:
-    """What a connection and a partition remember of such a request; each kind of it is beside what it waits for."""
+    """Connections and partitions hold waiting requests by this type. See `waiting_fetch` and `openings`."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What an error of the queue means for the sender of an event: wrong for good, or worth another try. Pure."""
+"""Classify an error of the queue for the sender of an event as permanent or retriable. Pure."""
 
 from __future__ import annotations
 

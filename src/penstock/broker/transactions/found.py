@@ -31,8 +31,8 @@ class Transactions(Protocol):
     ) -> None: ...
 
 
-class _Nobody:
-    """Waits for nothing: what fails is found again when the partition is opened the next time."""
+class _NoWaiter:
+    """Ignores the result. If the abort fails, the next opening of the partition repeats it."""
 
     def done(self, code: ErrorCode) -> None: ...
 
@@ -52,7 +52,7 @@ def agree_on(host: Host, transactions: Transactions, partition: Partition, key: 
             host.notes.note(
                 "warning", "transaction aborted in one partition", partition=partition.name, producer=producer_id
             )
-            end_in(host, partition, producer_id, epoch, False, _Nobody(), now_ms)
+            end_in(host, partition, producer_id, epoch, False, _NoWaiter(), now_ms)
         else:
             transactions.add(known.transactional_id, [key], (), BY_EPOCH, lambda _: None, now_ms)
 
