@@ -13,8 +13,9 @@ from penstock.errors import ConfigError
 from penstock.plan import Plan
 
 _NO_SPARK = "which is not installed: run pip install 'penstock[spark]'"
-_MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
+MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
 _under_way: list[str] = []
+folders: list[str] = []  # that were put on the path for apps: Spark's workers need them, too
 
 
 def is_loading() -> bool:
@@ -58,16 +59,18 @@ def _module(place: str) -> ModuleType:
     _under_way.append(place)
     try:
         if path.suffix != ".py":
-            sys.path.insert(0, str(Path.cwd()))
+            folders.append(str(Path.cwd()))
+            sys.path.insert(0, folders[-1])
             return importlib.import_module(place)
         if not path.is_file():
             raise ConfigError(f"there is no file {place}")
-        sys.path.insert(0, str(path.resolve().parent))  # an app may import what lies beside it
-        found = importlib.util.spec_from_file_location(_MODULE_NAME, path)
+        folders.append(str(path.resolve().parent))
+        sys.path.insert(0, folders[-1])  # an app may import what lies beside it
+        found = importlib.util.spec_from_file_location(MODULE_NAME, path)
         if found is None or found.loader is None:
             raise ConfigError(f"{place} is no Python file")
         module = importlib.util.module_from_spec(found)
-        sys.modules[_MODULE_NAME] = module
+        sys.modules[MODULE_NAME] = module
         found.loader.exec_module(module)
         return module
     except ConfigError:
