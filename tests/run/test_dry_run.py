@@ -52,6 +52,16 @@ def test_an_open_address_is_refused(tmp_path: Path) -> None:
     assert "listen 0.0.0.0 can be reached from other machines" in dry.stderr
 
 
+def test_a_topic_to_adopt_that_the_app_does_not_have_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN)
+    dry, run = (
+        penstock("run", "plain.py", "--adopt", "clikcs", *more, folder=tmp_path) for more in (["--dry-run"], [])
+    )
+    assert dry.returncode == run.returncode == 2
+    assert dry.stderr == run.stderr
+    assert "--adopt clikcs: the app has no such topic, did you mean clicks?" in dry.stderr
+
+
 def test_a_queue_without_a_port_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(PLAIN)
     flags = ["--queue", "127.0.0.1:9092,kafka2"]

@@ -22,6 +22,11 @@ class Checkpoint:
         self._synced_ns = 0
 
     @property
+    def files(self) -> tuple[Path, Path]:
+        """All that it is: who removes these lets the query begin at the start."""
+        return self.path, self._mode_file
+
+    @property
     def is_begun(self) -> bool:
         """Whether a batch was ever planned in it."""
         offsets = self.path / "offsets"

@@ -94,15 +94,16 @@ class Runner:
         if self.job.from_latest:
             self._checkpoint.clear()
         try:
+            there, kept = self._queue.topic_ids(self.job.reads), self._checkpoint.topic_ids()
+            if changed := checkpoint_error(kept, there, self._checkpoint.files):
+                # Its positions are not reported: they are of a topic that is gone.
+                self._on_failure(Failure("lost", changed), now_ms)
+                return
             positions = self._checkpoint.positions()
             if not self.numbers.positions:  # nothing was done since the last run: that is where it stands
                 self.numbers.positions = {
                     topic: {str(p): at for p, at in ps.items()} for topic, ps in positions.items()
                 }
-            there, kept = self._queue.topic_ids(self.job.reads), self._checkpoint.topic_ids()
-            if changed := checkpoint_error(kept, there):
-                self._on_failure(Failure("lost", changed), now_ms)
-                return
             if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
                 self._on_failure(Failure("lost", lost), now_ms)
                 return

@@ -25,7 +25,7 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     """Print the plan, the differences to the queue, and the mode of each query; ConfigError with every fault."""
     from penstock.app_checks import app_faults
     from penstock.client.topic_differences import Action
-    from penstock.client.topics import copies_of, look_at_queue
+    from penstock.client.topics import adopt_faults, copies_of, look_at_queue
     from penstock.guarantee import Queue
     from penstock.loading import load_app
     from penstock.plan import plan_app, plan_to_check
@@ -37,6 +37,7 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     faults = list(app_faults(app, kind))
     plan = plan_to_check(app, kind) if faults else plan_app(app, kind)
     differences = [] if faults else _differences(plan, options)
+    faults += adopt_faults(plan, options.adopt)
     faults += [found.sentence for found in differences if found.action is Action.REFUSE]
     try:
         choices, unchecked = _ask_spark(plan, spec, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -32,7 +33,7 @@ def identity_errors(made: Mapping[str, str], there: Mapping[str, str]) -> dict[s
         if name not in there:
             errors[name] = (
                 f"the topic {name} was deleted while the app runs: start the app again, which makes the topic with the "
-                "settings of its guarantee"
+                "settings of its guarantee. A query that had read it then names the checkpoint to remove"
             )
         elif there[name] != topic_id:
             errors[name] = (
@@ -42,12 +43,16 @@ def identity_errors(made: Mapping[str, str], there: Mapping[str, str]) -> dict[s
     return errors
 
 
-def checkpoint_error(kept: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    """Why a query cannot go on: a topic that its checkpoint points into was made again. None if it can."""
+def checkpoint_error(kept: Mapping[str, str], there: Mapping[str, str], files: Sequence[Path]) -> str | None:
+    """Why a query cannot go on: a topic that its checkpoint points into was made again. None if it can.
+
+    `files` are those of the checkpoint.
+    """
     for name, topic_id in kept.items():
         if name in there and there[name] != topic_id:
             return (
                 f"the topic {name} was deleted and made again since the query's last start: its checkpoint points into "
-                "the topic before. Give the query another name, or remove its checkpoint, to begin at the start"
+                f"the topic before. To begin at the start, remove {' and '.join(map(str, files))}, or give the query "
+                "another name"
             )
     return None

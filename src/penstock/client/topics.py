@@ -22,6 +22,7 @@ from penstock.client.topic_differences import (
     maker_of,
 )
 from penstock.client.topic_registry import REGISTRY_TOPIC, read_registry, registry_topic, write_registry
+from penstock.config import hint
 from penstock.errors import ConfigError, PenstockError
 from penstock.event import QUERIES_TOPIC, batches_topic
 from penstock.guarantee import UNITS_MS, Queue
@@ -52,6 +53,12 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
 
 def _needs_copies(topic: TopicPlan) -> bool:
     return topic.guarantee.outage == "catastrophic"
+
+
+def adopt_faults(plan: Plan, adopt: Collection[str]) -> list[str]:
+    """A sentence for each topic that is to be adopted and that the app does not have."""
+    known = {topic.name: topic for topic in wanted_topics(plan)}
+    return [f"--adopt {name}: the app has no such topic{hint(name, known)}" for name in adopt if name not in known]
 
 
 def admin_client(queue: str) -> AdminClient:

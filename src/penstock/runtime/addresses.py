@@ -23,7 +23,10 @@ def read_addresses(config: BrokerConfig) -> dict[str, Address]:
         except ConfigError as wrong:
             faults += wrong.faults
     if not faults and found["listen"][0] in ("0.0.0.0", "::") and "advertise" not in found:
-        faults.append("listening on every address needs --advertise HOST:PORT: clients are told where to connect")
+        faults.append(
+            "listening on every address needs advertise, the HOST:PORT that clients are told to connect to: give "
+            "PENSTOCK_BROKER_ADVERTISE, or --advertise to 'penstock broker'"
+        )
     if faults:
         raise ConfigError(*faults)
     return found

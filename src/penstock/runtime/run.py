@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.app import App
-from penstock.client.topics import copies_of, look_at_queue
+from penstock.client.topics import adopt_faults, copies_of, look_at_queue
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
 from penstock.loading import is_loading, load_app, need_spark
@@ -79,6 +79,8 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
     app = load_app(spec)
     kind = look_at_queue(options.queue) if options.queue else Queue()
     plan = plan_app(app, kind)
+    if faults := adopt_faults(plan, options.adopt):
+        raise ConfigError(*faults)
     need_spark(plan)
     data = Path(options.data).absolute()
     lock = _lock(data)

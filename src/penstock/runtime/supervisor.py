@@ -159,6 +159,12 @@ class Supervisor:
     async def _acquire(self) -> None:
         lease = Lease(self._queue, self._plan.app, self._me)
         await self._until_answered(partial(lease.acquire, take_over=self._options.take_over))
+        if self._options.take_over and self._plan.queries and not have_run(self._plan, self._data):
+            self._say(
+                "",
+                f"{self._data} has no checkpoint of every query: those without one begin at the start of their topics, "
+                "and write again what the run before has written",
+            )
         self._on_renewed()
         self._keeper = LeaseKeeper(
             lease, on_renewed=self._on_renewed, on_trouble=self._on_lease_trouble, on_lost=self._on_lost
