@@ -17,8 +17,8 @@ def test_least_mean_and_most_are_of_all_results_of_the_last_minute() -> None:
 
 
 def test_a_minute_without_results_keeps_what_was_known() -> None:
-    newest = take(Newest(), [({"penstock-time": b"1000"}, 1_007)])
-    newest = take(newest, [({}, 900_000)])
+    newest = take(Newest(), [({"penstock-time": b"1000"}, 1_007)], 5_000)
+    newest = take(newest, [({}, 900_000)], 905_000)
     assert processing(newest.minute, ()) == Processing(7, 7.0, 7, "result")
 
 
@@ -36,6 +36,23 @@ def test_a_clock_that_jumps_keeps_few_looks() -> None:
     for number in range(1_000):
         looks = add_look(looks, 5_000_000 - number, [1.0])
     assert len(looks) <= 120
+
+
+def test_a_result_dated_ahead_does_not_freeze_the_metric() -> None:
+    """A look is dated by the clock of its reader, not by the timestamps of the results that it read."""
+    newest = take(Newest(), [({"penstock-time": b"1000"}, 9_001_000)], 1_000)
+    newest = take(newest, [({"penstock-time": b"2000"}, 2_007)], 2_000)
+    assert processing(newest.minute, ()) == Processing(7, 4_500_003.5, 9_000_000, "result")
+    newest = take(newest, [({"penstock-time": b"70000"}, 70_005)], 70_000)
+    assert processing(newest.minute, ()) == Processing(5, 5.0, 5, "result")
+
+
+def test_a_clock_that_steps_back_does_not_freeze_the_time_of_batches() -> None:
+    """Batches are dated by the clock of the host."""
+    numbers = Numbers()
+    for at_ms, took_ms in ((9_000_000, 400), (1_000, 200), (70_000, 300)):
+        take_progress(numbers, {"numInputRows": 5, "batchDuration": took_ms}, at_ms)
+    assert processing((), numbers.batches) == Processing(300, 300.0, 300, "batch")
 
 
 def test_a_query_has_stalled_since_it_last_moved_while_it_had_input() -> None:

@@ -67,15 +67,16 @@ class NewestResults:
             }
         )
 
-    def sample(self, ends: Ends) -> None:
-        """Look at what is new below `ends`."""
+    def sample(self, ends: Ends, now_ms: int) -> None:
+        """Look at what is new below `ends`; `now_ms` is read from a steady clock."""
         new = {
             place: max(self._seen[place], end - _SAMPLE_MAX)
             for place, end in ends.items()
             if place[0] in self._topics and end > self._seen.setdefault(place, end)
         }
         if new:
-            told = {topic: take(self.told.get(topic, Newest()), of) for topic, of in self._read(new, ends).items()}
+            found = self._read(new, ends)
+            told = {topic: take(self.told.get(topic, Newest()), of, now_ms) for topic, of in found.items()}
             self.told = {**self.told, **told}  # as a whole: another thread reads it
 
     def _read(self, new: Mapping[Place, int], ends: Ends) -> dict[str, list[Result]]:
@@ -100,8 +101,11 @@ class NewestResults:
         self._consumer.close()
 
 
-def take(before: Newest, results: Sequence[Result]) -> Newest:
-    """What is known after more results."""
+def take(before: Newest, results: Sequence[Result], now_ms: int) -> Newest:
+    """What is known after more results, read at `now_ms` of a steady clock.
+
+    The timestamps of results do not date a look: one result from the future would outlive all later looks.
+    """
     took, reached = [], dict(before.reached)
     for headers, written_ms in sorted(results, key=lambda result: result[1]):
         if (accepted_ms := _number(headers.get(TIME))) is not None:
@@ -111,8 +115,7 @@ def take(before: Newest, results: Sequence[Result]) -> Newest:
             reached[place] = _climb(reached.get(place, ()), Reached(offset + 1, written_ms))
     if not took:
         return Newest(before.latency_ms, reached, before.minute)
-    written_ms = max(written_ms for _, written_ms in results)
-    return Newest(summary(took), reached, add_look(before.minute, written_ms, took))
+    return Newest(summary(took), reached, add_look(before.minute, now_ms, took))
 
 
 def _climb(stairs: Stairs, reached: Reached) -> Stairs:

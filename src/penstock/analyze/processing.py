@@ -25,10 +25,12 @@ Looks = tuple[Look, ...]
 
 
 def add_look(looks: Looks, at_ms: int, took_ms: Sequence[float]) -> Looks:
-    """With one look more; those of more than a minute before the newest go."""
-    found = (*looks, Look(at_ms, min(took_ms), sum(took_ms), len(took_ms), max(took_ms)))
-    newest_ms = max(look.at_ms for look in found)
-    return tuple(look for look in found if look.at_ms > newest_ms - WINDOW_MS)[-_LOOKS_MAX:]
+    """Add one look and drop those more than a minute older.
+
+    A look later than `at_ms` is dropped, too: the clock of a batch may step back.
+    """
+    kept = (look for look in looks if at_ms - WINDOW_MS < look.at_ms <= at_ms)
+    return (*kept, Look(at_ms, min(took_ms), sum(took_ms), len(took_ms), max(took_ms)))[-_LOOKS_MAX:]
 
 
 def processing(results: Looks, batches: Looks) -> Processing | None:

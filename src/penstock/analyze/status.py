@@ -103,7 +103,7 @@ class Reporter:
             # As a whole: another thread reads them.
             self.ends = {place: self._record_end(place, end) for place, end in self._queue_ends.items()}
             with suppress(KafkaException):
-                self._newest.sample(self._queue_ends)
+                self._newest.sample(self._queue_ends, time.monotonic_ns() // 1_000_000)
 
     def _find_record_ends(self, quiet: Mapping[Place, int]) -> None:
         """Look once at each partition in which nothing was written for a look: markers may stand at its end."""
