@@ -20,7 +20,7 @@ from penstock.deliver.limit import Limit
 from penstock.deliver.recent import Recent
 from penstock.deliver.start import Start, Until
 from penstock.deliver.stream import Stream, TopicState
-from penstock.deliver.token import Positions
+from penstock.deliver.token import Place, Positions
 
 _RETRY_AFTER_S = 1
 _READ_S = 0.1
@@ -176,11 +176,19 @@ class Hub:
             raise RefusedError(503, "the queue does not answer for this topic", _RETRY_AFTER_S) from None
 
     async def ends_at(self, time_ms: int, stream: Stream) -> Positions:
-        """The first offsets as young as a time that has come; none of a topic that is gone."""
-        try:
-            return await self._offsets.at(time_ms, list(stream.positions))
-        except NoSuchTopicError:
-            return {}
+        """The first offsets as young as a time that has come. A deleted topic is left out, and the others are not."""
+        places: dict[str, list[Place]] = {}
+        for place in stream.positions:
+            places.setdefault(place[0], []).append(place)
+
+        async def ends(of_topic: list[Place]) -> Positions:
+            try:
+                return await self._offsets.at(time_ms, of_topic)
+            except NoSuchTopicError:
+                return {}
+
+        found = await asyncio.gather(*map(ends, places.values()))
+        return {place: end for of_topic in found for place, end in of_topic.items()}
 
     async def take_slot(self) -> None:
         """Room for one reader of history; RefusedError when none becomes free in time."""
