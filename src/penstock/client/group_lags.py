@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ class GroupLags(NamedTuple):
 
 
 class GroupOffsets:
-    """Asks the queue; every call blocks, within bounds."""
+    """Asks the queue; every call blocks, within bounds. One thread may close it while another asks."""
 
     def __init__(self, queue: str, topics: Sequence[str], groups_max: int) -> None:
         self._queue = queue
@@ -33,9 +34,15 @@ class GroupOffsets:
         self._topics = frozenset(topics)
         self._groups_max = groups_max
         self._tails: TailReader | None = None  # most topics have no markers
+        self._tails_lock = threading.Lock()  # a consumer must not be closed while another thread polls it
+        self._is_closed = False
 
     def lags(self, within_s: float) -> GroupLags:
-        """The lags of all groups that have committed in the topics; PenstockError if the queue does not answer."""
+        """The lags of all groups that have committed in the topics.
+
+        PenstockError if the queue does not answer, or after `close`.
+        """
+        self._must_be_open()
         deadline = time.monotonic() + within_s
 
         def left_s() -> float:
@@ -72,13 +79,23 @@ class GroupOffsets:
         }
         if not near:
             return {}
-        if self._tails is None:
-            self._tails = TailReader(self._queue)
-        return self._tails.record_ends(near, within_s)
+        with self._tails_lock:
+            self._must_be_open()
+            if self._tails is None:
+                self._tails = TailReader(self._queue)
+            return self._tails.record_ends(near, within_s)
 
     def close(self) -> None:
-        if self._tails is not None:
-            self._tails.close()
+        """Ask no more; waits for the reads of a call of `lags` under way."""
+        self._is_closed = True
+        with self._tails_lock:
+            if self._tails is not None:
+                self._tails.close()
+                self._tails = None
+
+    def _must_be_open(self) -> None:
+        if self._is_closed:
+            raise PenstockError("the reader of the offsets of groups is closed")
 
     def _committed(self, answer: Any, within_s: float) -> dict[Place, int]:
         try:
