@@ -79,3 +79,14 @@ def decode_status(value: bytes | None) -> QueryStatus | None:
         return _decoder.decode(value or b"")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+SILENT_AFTER_MS = 10_000  # each query reports every second
+
+
+def is_silent(last: QueryStatus, age_ms: float) -> bool:
+    """Whether a query should have reported again; `age_ms` is the age of its last report.
+
+    A query that reported `stopped` is not silent: it ends its reports with that one.
+    """
+    return last.state != "stopped" and age_ms > SILENT_AFTER_MS

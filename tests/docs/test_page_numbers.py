@@ -11,11 +11,11 @@ from penstock.broker import partition, produce_template
 from penstock.broker.groups import patterns, regex
 from penstock.client import lease, topic_limits, topic_writes
 from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
-from penstock.dashboard.queries import SILENT_AFTER_MS
 from penstock.drills import pulse, siege
 from penstock.event import ID_LENGTH_MAX
 from penstock.ingest.answers import FAULTS_MAX
 from penstock.ingest.sizes import event_batch_size
+from penstock.query_status import SILENT_AFTER_MS
 from penstock.runtime import child, closings, edge_operator, group_metrics, strangers
 
 ROOT = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from penstock import App
-from penstock.dashboard.queries import SILENT_AFTER_MS, query_rows
+from penstock.dashboard.queries import query_rows
 from penstock.guarantee import Queue
 from penstock.plan import plan_app
-from penstock.query_status import QueryStatus
+from penstock.query_status import SILENT_AFTER_MS, QueryStatus
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage, Query
 
 
@@ -34,13 +34,19 @@ def test_the_page_hears_what_a_query_says_of_itself(shop: EdgeStage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("age_ms", "state"), [(0, "waiting"), (SILENT_AFTER_MS, "waiting"), (SILENT_AFTER_MS + 1, "silent")]
+    ("said_state", "age_ms", "state"),
+    [
+        ("waiting", 0, "waiting"),
+        ("waiting", SILENT_AFTER_MS, "waiting"),
+        ("waiting", SILENT_AFTER_MS + 1, "silent"),
+        ("stopped", SILENT_AFTER_MS + 1, "stopped"),
+    ],
 )
-def test_a_query_that_has_not_spoken_for_long_is_silent(age_ms: int, state: str) -> None:
-    """What it said last stands for ten seconds."""
+def test_a_query_that_has_not_spoken_for_long_is_silent(said_state: str, age_ms: int, state: str) -> None:
+    """A query is silent when its last report is older than ten seconds. A stopped query stays stopped."""
     app = App("a")
     app.topic("t", schema="id STRING")
     app.query(reads="t", writes="u", name="q")(lambda t: t)
-    said = QueryStatus(app="a", query="q", at_ms=1_000_000, state="waiting", mode="realtime", lag=3)
+    said = QueryStatus(app="a", query="q", at_ms=1_000_000, state=said_state, mode="realtime", lag=3)
     (row,) = query_rows(plan_app(app, Queue()), {"q": said}, 1_000_000 + age_ms)
     assert (row["state"], row["mode"], row["lag"]) == (state, "realtime", 3)

@@ -11,10 +11,10 @@ import msgspec
 
 from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, reach
 from penstock.cli.output import json_option, print_json, print_table
-from penstock.cli.queries_text import head, is_silent, reasons, rows
+from penstock.cli.queries_text import head, reasons, rows
 from penstock.client.offsets import offsets_at_time
 from penstock.event import QUERIES_TOPIC
-from penstock.query_status import QueryStatus, decode_status
+from penstock.query_status import QueryStatus, decode_status, is_silent
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -72,7 +72,7 @@ def _show(reports: Reports, in_json: bool) -> None:
     now_ms = time.time_ns() // 1_000_000
     if in_json:
         found = [
-            {**msgspec.to_builtins(report), "silent": is_silent(report, now_ms)}
+            {**msgspec.to_builtins(report), "silent": is_silent(report, now_ms - report.at_ms)}
             for _, report in sorted(reports.items())
         ]
         print_json(found)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from penstock.query_status import QueryStatus
+from penstock.query_status import QueryStatus, is_silent
 
-SILENT_MS = 10_000
 HEAD = (
     "QUERY",
     "STATE",
@@ -57,14 +56,9 @@ def reasons(reports: _Reports) -> list[str]:
     return found
 
 
-def is_silent(report: QueryStatus, now_ms: int) -> bool:
-    """A query reports every second: one that does not may be gone. One that said it stopped need not report."""
-    return report.state != "stopped" and now_ms - report.at_ms > SILENT_MS
-
-
 def _row(name: str, report: QueryStatus, now_ms: int) -> list[str]:
     state = report.state
-    if is_silent(report, now_ms):
+    if is_silent(report, now_ms - report.at_ms):
         state = f"silent since {clock(report.at_ms)} (was {state})"
     took = report.latency_ms
     return [

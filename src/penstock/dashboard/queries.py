@@ -13,9 +13,7 @@ from penstock.client.record import Record
 from penstock.client.tail import Tail
 from penstock.event import QUERIES_TOPIC
 from penstock.plan import Plan
-from penstock.query_status import QueryStatus, decode_status
-
-SILENT_AFTER_MS = 10_000  # each query reports every second
+from penstock.query_status import QueryStatus, decode_status, is_silent
 
 
 class Heard(NamedTuple):
@@ -52,7 +50,7 @@ class QueryStates:
 
 
 def query_rows(plan: Plan, last: Mapping[str, QueryStatus], now_ms: int) -> list[dict[str, Any]]:
-    """What is known of each query at a moment; who has not spoken for long is silent."""
+    """What is known of each query at a moment."""
     rows = []
     for query in plan.queries.values():
         said = last.get(query.name)
@@ -60,7 +58,7 @@ def query_rows(plan: Plan, last: Mapping[str, QueryStatus], now_ms: int) -> list
         row |= {"query": query.name, "reads": list(query.reads), "writes": query.writes}
         if said is None:
             row |= {"state": "starting", "reason": "it has not reported yet"}
-        elif now_ms - said.at_ms > SILENT_AFTER_MS:
+        elif is_silent(said, now_ms - said.at_ms):
             row |= {"state": "silent", "reason": "nothing heard of it: is analyze away?"}
         rows.append(row)
     return rows

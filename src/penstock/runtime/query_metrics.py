@@ -10,7 +10,8 @@ from penstock.config import SECOND_MS
 from penstock.dashboard.queries import Heard
 from penstock.metrics import family
 from penstock.plan import Plan
-from penstock.runtime.query_reasons import SILENT_AFTER_S, stalled_limit_ms
+from penstock.query_status import is_silent
+from penstock.runtime.query_reasons import stalled_limit_ms
 
 SILENT = "silent"  # what a query said last does not count any more
 STATES = (*get_args(State), SILENT)
@@ -79,6 +80,6 @@ def state_of(heard: Heard | None, now_s: float) -> str:
     """The state to show: a report that is too old is no state."""
     if heard is None:
         return "starting"
-    if heard.said.state != "stopped" and now_s - heard.at_s > SILENT_AFTER_S:
+    if is_silent(heard.said, (now_s - heard.at_s) * SECOND_MS):
         return SILENT
     return heard.said.state

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from penstock.config import SECOND_MS
-from penstock.dashboard.queries import SILENT_AFTER_MS, Heard
+from penstock.dashboard.queries import Heard
 from penstock.plan import Plan, QueryPlan
+from penstock.query_status import SILENT_AFTER_MS
 
 SILENT_AFTER_S = SILENT_AFTER_MS / SECOND_MS
 
