@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from penstock.ingest.room import EVENT_OVERHEAD_BYTES
 from tests.edge.edge_stage import Answer, EdgeStage
+from tests.edge.live_stage import until
 
 NDJSON = "application/x-ndjson"
-PAUSED_S = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +27,26 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeStage]:
 
 
 def post_late(stage: EdgeStage, body: Any, **headers: str) -> Answer:
-    """Send while the broker stands still, so that the records are older than the topic allows."""
+    """Send to a paused broker. It resumes when the records have a timestamp in the past, which the topic refuses.
+
+    The edge counts the overhead of an event in the same step in which it gives the event to librdkafka, and librdkafka
+    sets the timestamp then.
+    """
+    until(lambda: stage.metric("inflight_bytes") == 0)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         stage.broker.pause()
         try:
             answer = pool.submit(stage.post, "/ingest/shop/notes", body, **headers)
-            time.sleep(PAUSED_S)
+            until(lambda: stage.metric("inflight_bytes") >= EVENT_OVERHEAD_BYTES)
+            produced_ms = now_ms()
+            until(lambda: now_ms() > produced_ms)
         finally:
             stage.broker.wake()
         return answer.result()
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def test_a_permanent_refusal_of_the_queue_is_400_without_retry_after(stage: EdgeStage) -> None:
