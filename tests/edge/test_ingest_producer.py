@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from penstock.app import App
-from penstock.client.producer import TURN_S, TURNS_HELD, EventProducer
+from penstock.client.producer import TURNS_HELD, EventProducer
 from penstock.client.topics import provide_topics, wanted_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.guarantee import Guarantee, Queue
@@ -132,7 +132,10 @@ def test_a_changed_limit_keeps_every_event_and_their_order(broker: BrokerProcess
         producer.send("safe", events(10), stuck)
         producer.set_limit("safe", 7_000)
         producer.send("safe", events(10), later)
-        await asyncio.sleep(5 * TURNS_HELD * TURN_S)
+        for _ in range(5 * TURNS_HELD):
+            assert producer._timer is not None
+            producer._timer.cancel()
+            producer._turn()
         assert sum(map(len, producer._all)) == 10, "the later events wait for those under way"
         broker.wake()
         for reports in (stuck, later):
