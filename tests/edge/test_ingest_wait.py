@@ -50,13 +50,36 @@ def test_the_progress_of_another_app_answers_nothing(shop: EdgeStage) -> None:
     """A query of the same name in another app reads the same topic, and is far ahead."""
     with Producer({"bootstrap.servers": shop.broker.address}) as other:
         positions = {"purchases": {"0": 1_000_000, "1": 1_000_000}}
-        said = {"app": "desk", "query": "count_stars", "state": "running", "keeps_event": False}
+        said = {"app": "desk", "query": "count_stars", "state": "running", "keeps_event": False, "at_ms": 1}
         notes = said | {"positions": {"notes": {"0": 1_000_000, "1": 1_000_000}}}
         for report in (said | {"positions": positions}, notes):
             other.produce("penstock.queries", json.dumps(report).encode())
         assert other.flush(60) == 0
     answer = shop.post("/ingest/shop/notes?wait=count_stars&timeout_ms=1500", {"text": "x"}, Penstock_Id="other-app")
     assert answer.status == 202, answer
+
+
+def test_a_parked_query_is_not_waited_for(shop: EdgeStage) -> None:
+    """The event is stored, and the answer says at once why there is no result yet."""
+    deadline = time.monotonic() + 60
+    path = "/ingest/shop/notes?wait=count_stars&timeout_ms=30000"
+    with Producer({"bootstrap.servers": shop.broker.address}) as analyze:
+
+        def report(state: str, reason: str | None) -> None:
+            said = {"app": "shop", "query": "count_stars", "state": state, "reason": reason, "at_ms": 1}
+            analyze.produce("penstock.queries", json.dumps(said).encode())
+            assert analyze.flush(60) == 0
+
+        report("parked", "ZeroDivisionError: division by zero")
+        # The report may still be on its way: then a short wait ends without it.
+        while "parked" not in (answer := shop.post(path.replace("30000", "50"), {"text": "x"})).json["reason"]:
+            assert time.monotonic() < deadline, answer
+        answer = shop.post(path, {"text": "x"})
+        assert answer.status == 202
+        assert "query count_stars is parked: ZeroDivisionError: division by zero" in answer.json["reason"]
+        report("running", None)
+        while "parked" in shop.post(path.replace("30000", "50"), {"text": "x"}).json["reason"]:
+            assert time.monotonic() < deadline
 
 
 def test_behind_a_transaction_an_event_that_is_dropped_is_told_too(shop: EdgeStage) -> None:

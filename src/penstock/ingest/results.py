@@ -38,12 +38,17 @@ class Results:
         self._following: dict[str, asyncio.Task[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._keeps_event: dict[str, bool] = {}
+        self._parked: dict[str, str] = {}  # why, by query
         self._lookups = 0
         self._lookups_max = config.lookups_max
 
     def nameless(self, way: Way) -> str | None:
         """The first query on a way of which it is known that its results do not tell of which event they are."""
         return next((link.query for link in way if self._keeps_event.get(link.query) is False), None)
+
+    def parked(self, way: Way) -> str | None:
+        """Why no result comes on this way until the app is started again; None if one may come."""
+        return next((f"query {q} is parked: {self._parked[q]}" for q, *_ in way if q in self._parked), None)
 
     def begin(self, way: Way) -> list[asyncio.Task[None]]:
         """See everything that the queries on this way write from now on, as soon as the queue answers."""
@@ -89,6 +94,10 @@ class Results:
                 continue  # no partition has such a name
             if said.app != self._plan.app or said.query not in self._plan.queries:
                 continue  # several apps may share a queue
+            if said.state == "parked":
+                self._parked[said.query] = said.reason or "it gave no reason"
+            else:
+                self._parked.pop(said.query, None)
             if said.keeps_event is not None:
                 self._keeps_event[said.query] = said.keeps_event
             if self.waits.on_positions(said.query, positions):

@@ -79,10 +79,11 @@ def without_result(id: str, query: str, watermark: str | None) -> Answer:
     return Answer(200, msgspec.json.encode({"id": id, "result": None, "reason": reason}))
 
 
-def not_yet(id: str, query: str, since_ms: int) -> Answer:
-    """The event is stored, the result did not come in time: where to ask."""
+def not_yet(id: str, query: str, since_ms: int, parked: str | None = None) -> Answer:
+    """The event is stored, the result did not come in time, or cannot come before a parked query runs: where to ask."""
     where = f"/results/{quote(query, safe='')}/{quote(id, safe='')}?since={since_ms}"
-    body = {"ids": [id], "reason": f"no result of {query} in time: the event is stored, ask again", "where": where}
+    why = f"no result of {query} in time" if parked is None else parked
+    body = {"ids": [id], "reason": f"{why}: the event is stored, ask again", "where": where}
     return Answer(202, msgspec.json.encode(body), ((b"location", where.encode()),))
 
 

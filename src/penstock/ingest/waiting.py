@@ -99,15 +99,16 @@ class Waiting:
         id, asked, wait, result, began, since_ms = pending
         counters = self._collector.counters
         left_s = asked.timeout_ms / 1000 - (time.perf_counter() - began)
+        parked = self._results.parked(asked.way)
         self._held.add(result)
         try:
-            await asyncio.wait([result], timeout=0.0 if self._is_stopping else max(0.0, left_s))
+            await asyncio.wait([result], timeout=0.0 if self._is_stopping or parked else max(0.0, left_s))
         finally:
             self._held.discard(result)
             self._results.waits.remove(wait)
         if not result.done() or result.cancelled():
             counters.waits["timeout"] += 1
-            return wait_rules.not_yet(id, asked.query, since_ms)
+            return wait_rules.not_yet(id, asked.query, since_ms, parked)
         counters.wait.add((time.perf_counter() - began) * 1000)
         value = result.result()
         counters.waits["none" if value is None else "result"] += 1
