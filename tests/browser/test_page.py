@@ -55,12 +55,14 @@ def test_what_is_delivered_appears_with_its_counts_and_latency(app: AppProcess, 
     producer = Producer({"bootstrap.servers": app.queue})
     for n in range(10):
         verdict = "approved" if n % 2 else "declined"
-        producer.produce("seen", json.dumps({"id": SCRIPT, "verdict": verdict, "n": n}))
+        why = f"{n}.50 spent, {n} times" if n % 2 else "abroad"
+        producer.produce("seen", json.dumps({"id": SCRIPT, "verdict": verdict, "n": n, "why": why}))
     producer.flush()
     expect(page.locator("#total")).to_have_text("10", timeout=DEADLINE_MS)
     expect(page.locator("#rows tr")).to_have_count(10)
     expect(page.locator("#rows td").filter(has_text=SCRIPT).first).to_be_visible()
     expect(page.locator(".chip").filter(has_text="declined")).to_contain_text("5")
+    expect(page.locator(".chip").filter(has_text="… spent, … times")).to_contain_text("5")
     expect(page.locator("#median")).not_to_have_text("–")
     assert page.title() == "clicks"
     assert complaints == []

@@ -46,11 +46,12 @@ function take(result) {
   dirty = true;
 }
 
-// A column of few texts is worth counting; one of many is not.
+// A column of few texts is worth counting; one of many is not. Sentences that differ in their numbers are one text.
 function count(name, cell) {
   if (values.get(name) === null || typeof cell !== "string") return;
   const seen = values.get(name) ?? values.set(name, new Map()).get(name);
-  seen.set(cell, (seen.get(cell) ?? 0) + 1);
+  const text = /\s/.test(cell) ? cell.replace(/\d[\d.,]*/g, "…") : cell;
+  seen.set(text, (seen.get(text) ?? 0) + 1);
   if (seen.size > CHIP_VALUES) values.set(name, null);
 }
 
