@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect, sync_playwright
 
 from penstock import event
@@ -139,3 +140,11 @@ def test_results_of_older_events_are_counted_apart(app: AppProcess, page: Page) 
     for number in ("#median", "#tail"):
         expect(page.locator(number)).to_have_text(re.compile(r"^[\d.]+ m?s$"))
     expect(page.locator("body")).not_to_contain_text("5,458,095")
+
+
+def test_the_page_says_why_the_app_is_not_ready(app: AppProcess, page: Page) -> None:
+    """The stream of results may go on meanwhile, so that the link stays up."""
+    expect(page.locator("#trouble")).to_be_hidden()
+    admin = AdminClient({"bootstrap.servers": app.queue})
+    admin.delete_topics(["seen"])["seen"].result(60)
+    expect(page.locator("#trouble li").filter(has_text="the topic seen was deleted")).to_be_visible(timeout=DEADLINE_MS)

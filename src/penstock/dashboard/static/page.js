@@ -32,6 +32,14 @@ function listen() {
 
 function link(state, words) { at("link").className = state; at("link").textContent = words; }
 
+// Results may be old ones while the app cannot work: /ready knows.
+async function showReadiness() {
+  let reasons;
+  try { reasons = (await (await fetch("/ready")).json()).reasons ?? []; } catch { return; }  // the link says that it is away
+  at("trouble").hidden = !reasons.length;
+  at("trouble").replaceChildren(...reasons.map((reason) => element("li", reason)));
+}
+
 function take(result) {
   const now = Date.now(), isNew = result.stored_ms >= openedMs;
   if (isNew) latencies.take(now, result.time_ms);
@@ -170,4 +178,6 @@ function showCurl() {
 setInterval(draw, 250);
 draw();
 setInterval(showQueries, ASK_QUERIES_MS);
+setInterval(showReadiness, ASK_QUERIES_MS);
+showReadiness();
 showQueries();
