@@ -104,7 +104,8 @@ class EdgeStage:
         (folder / "shop_app.py").write_text(APP)
         self.port = free_port()
         app = f"{folder / 'shop_app.py'}:app"
-        provide_topics(self.queue, list(wanted_topics(plan_app(load_app(app), kind))))
+        made = provide_topics(self.queue, list(wanted_topics(plan_app(load_app(app), kind)))).created
+        self._of_others = made if kafka else []  # the Kafka is that of other tests, too
         self.spec = folder / "spec.json"
         config = EdgeConfig(**{"listen": f"127.0.0.1:{self.port}", **edge})
         write_spec(
@@ -169,6 +170,11 @@ class EdgeStage:
     def close(self) -> None:
         self.end_edge()
         self.broker.kill()
+        if self._of_others:
+            kinds: Any = importlib.import_module("confluent_kafka.admin")
+            client = kinds.AdminClient({"bootstrap.servers": self.queue, "log_level": 0})
+            for deleted in client.delete_topics(self._of_others).values():
+                deleted.result(DEADLINE_S)
 
     def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         """One request on a connection of its own; a body that is no bytes is sent as JSON."""

@@ -165,7 +165,8 @@ def test_a_refusal_makes_the_edge_ask_for_the_limit(stage: EdgeStage, monkeypatc
     nothing: Any = None
 
     async def run() -> None:
-        limits = TopicLimits(stage.queue, ["purchases"])
+        failed: list[BaseException] = []
+        limits = TopicLimits(stage.queue, ["purchases"], failed.append)
         collector = Collector(plan, EdgeConfig(), nothing, limits)
         try:
             async with asyncio.timeout(DEADLINE_S):
@@ -178,6 +179,7 @@ def test_a_refusal_makes_the_edge_ask_for_the_limit(stage: EdgeStage, monkeypatc
                 assert collector.oversized("purchases", [Ready(b"x" * 5_000, None, "raised")])
                 await learned.wait()
             assert limits.bytes_max("purchases") == 10_000
+            assert failed == []
         finally:
             await limits.close()
 
