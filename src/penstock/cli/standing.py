@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FULL = "GROUP_MAX_SIZE_REACHED"
 _HAS_MEMBERS = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
-TAIL_MAX = 10_000  # offsets: who is further behind has records to read
+TAIL_MAX = 10_000  # offsets. A group that is further behind has records to read
 _TAILS_S = 5.0  # a partition whose tail is not read by then shows its offsets as lag
 _SHORT, _UUID_TAIL = 8, 28  # letters of an id that are shown at least; what may be left out of a UUID
 

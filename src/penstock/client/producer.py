@@ -58,7 +58,8 @@ class EventProducer:
     ) -> None:
         """Topics with the same settings share a connection; nothing is kept for longer than `deadline_ms`.
 
-        `limit` gives the largest batch that a topic takes; `set_limit` changes it.
+        `limit` gives the largest batch that a topic takes; `set_limit` changes it. Events of a topic whose limit
+        changes wait until those under way have ended, which takes `deadline_ms` at most, and then have as long.
         """
         self._queue = queue
         self._deadline_ms = deadline_ms
