@@ -43,13 +43,13 @@ test: lint  ## everything, as CI runs it
 	PENSTOCK_TEST=full $(BIN)/pytest -n 2 --dist loadfile tests
 
 sim: setup  ## the simulator over many seeds: make sim SEEDS=1000
-	$(PY) -m penstock.sim --seeds $(SEEDS)
+	$(PY) -m proof.sim --seeds $(SEEDS)
 
 storm: setup  ## real clients while everything goes wrong, judged: make storm MINUTES=5 SEED=1 (ARGS=--kafka)
-	$(PY) -m penstock.drills.storm --minutes $(MINUTES) --seed $(SEED) $(ARGS)
+	$(PY) -m proof.storm --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
 siege: setup  ## mutated frames, count bombs, 5,000 slow callers beside a normal client: make siege FRAMES=1000000 SEED=1
-	$(PY) -m penstock.drills.siege --frames $(FRAMES) --seed $(SEED)
+	$(PY) -m proof.abuse.abuse_test --frames $(FRAMES) --seed $(SEED)
 
 bench: compile  ## beside a warm Apache Kafka in the same run
 	$(PY) -m bench

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.child import ROOT
+from bench.doors import HttpTrial, NdjsonTrial
 from bench.machine import describe_machine
 from bench.outcome import Outcome, outcomes, spread
 from bench.pace import QUICK, Pace
@@ -27,6 +28,8 @@ from bench.runner import run_rows
 from bench.scene import Scene, say
 from bench.statement import statement
 from bench.stolen import stolen_percent, ticks_now
+from bench.wrk import find_wrk
+from penstock.errors import PenstockError
 
 _PAGE = ROOT / "docs" / "benchmarks.md"
 _KEPT = _PAGE.with_suffix(".json")  # the last measurement of every row
@@ -44,6 +47,11 @@ def main() -> int:
     if options.list:
         print("\n".join(f"{row.name:28} {row.title}" for row in rows))
         return 0
+    if any(isinstance(row.ours, (HttpTrial, NdjsonTrial)) for row in rows):
+        try:
+            find_wrk()
+        except PenstockError as missing:
+            sys.exit(f"bench: {missing}")  # before an hour of other rows
     pace = QUICK if options.quick else Pace()
     if options.rounds is not None:
         pace = dataclasses.replace(pace, rounds=options.rounds)

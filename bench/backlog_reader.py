@@ -10,9 +10,9 @@ import time
 from bench.topics import end_offset
 from bench.wire_client import WireClient
 from penstock.errors import PeerError
-from penstock.records.batch import HEADER_SIZE, decode_header
-from penstock.wire.apis import ApiKey
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.kafka.records.batch import HEADER_SIZE, decode_header
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 _VERSION = 11
 _PARTITION_BYTES, _FETCH_BYTES = 1 << 20, 50 << 20  # the defaults of Kafka's consumer

@@ -8,7 +8,7 @@ import statistics
 import sys
 import time
 
-from penstock.compiled.use import use_compiled
+from penstock.queue.compiled.use import use_compiled
 
 _SLICE = 50  # requests; the median slice leaves out the moments in which the machine did something else
 

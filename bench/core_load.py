@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from penstock.compiled.use import use_compiled
+from penstock.queue.compiled.use import use_compiled
 
 if __name__ == "__main__":
     use_compiled(os.environ)

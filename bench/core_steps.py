@@ -12,13 +12,13 @@ from bench.instant_disk import InstantDisk
 from bench.requests import CONNECTIONS, RECORD_BYTES
 from bench.topics import PRODUCE_VERSION, create_request, produce_frame
 from bench.wire_client import frame
-from penstock.broker.events import Connected, Drained, Effect, Event, Received, Reply, Sync, Synced
-from penstock.broker.node import Node
-from penstock.config import BrokerConfig
+from penstock.config.broker import BrokerConfig
 from penstock.errors import PenstockError
-from penstock.wire.apis import ApiKey
-from penstock.wire.message import encode
-from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.message import encode
+from penstock.kafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from penstock.queue.core.events import Connected, Drained, Effect, Event, Received, Reply, Sync, Synced
+from penstock.queue.node import Node
 from tests.stage.batches import batch
 
 BATCH_BYTES = 16_384  # batch.size of Kafka's producer

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from bench.boundaries import commit_times
 from bench.child import ROOT, run_child
 from bench.path_apps import READS, WRITES
-from bench.path_events import PARTITIONS, card_of, event
+from bench.path_events import CARDS, PARTITIONS, event
 from bench.path_run import our_app, our_checkpoint
+from bench.process import cpu_seconds
 from bench.scene import FSYNC, OURS, Scene
+from bench.wrk import post, write_bodies
 from penstock.drills.app_process import AppProcess
 from penstock.errors import PenstockError
-from penstock.free_port import free_port
+from penstock.process.free_port import free_port
 
 NOTHING = "nothing"
 CONNECTIONS = 64
-NDJSON_LINES = 900  # an argument of a process has at most 128 KiB
+NDJSON_LINES = 900
 NDJSON_CONNECTIONS = 4
 SSE_CLIENTS, SSE_RATE = 1_000, 10
 WAIT_RATE = 100
-_EVENT = event(1, 0).replace(card_of(1), b"card-{n}").decode()  # {n} is a number of its own in each request
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,16 @@ class HttpTrial:
     side: str
 
     def run(self, scene: Scene) -> dict[str, float]:
-        """`rate` in requests/s, `p50` and `p99` in ms."""
-        seconds = scene.pace.http_s
-        with self._served(scene) as address:
-            _post(address, _EVENT, CONNECTIONS, seconds / 2, "application/json")
-            told = _post(address, _EVENT, CONNECTIONS, seconds, "application/json")
-        return {"rate": told["requests_per_s"], "p50": told["p50_ms"], "p99": told["p99_ms"]}
+        """`rate` in requests/s, `p50` and `p99` in ms, and processors that each process used."""
+        bodies = [event(number, 0) for number in range(CARDS)]
+        with self._served(scene) as (address, parts):
+            return _post(scene, address, parts, "application/json", bodies, CONNECTIONS)
 
     @contextmanager
-    def _served(self, scene: Scene) -> Iterator[str]:
+    def _served(self, scene: Scene) -> Iterator[tuple[str, dict[str, int]]]:
         if self.side == OURS:
             with our_app(scene, "collecting") as app:
-                yield f"127.0.0.1:{app.port}"
+                yield f"127.0.0.1:{app.port}", app.parts()
             return
         port = free_port()
         command = [sys.executable, "-m", "bench.nothing_server", str(port)]
@@ -54,7 +54,7 @@ class HttpTrial:
         try:
             if server.stdout is None or server.stdout.readline() != "ready\n":
                 raise PenstockError("the server that does nothing did not start")
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", {"server": server.pid}
         finally:
             server.kill()
             server.communicate()
@@ -67,17 +67,16 @@ class NdjsonTrial:
     side: str
 
     def run(self, scene: Scene) -> dict[str, float]:
-        """`rate` in events/s."""
+        """`rate` in events/s, and processors that each process used."""
         if self.side != OURS:
             with scene.topic(OURS, FSYNC, PARTITIONS) as (queue, topic):
                 events = int(scene.pace.http_s * 100_000)
                 return {"rate": float(run_child("bench.fill", queue, topic, events, "headers")["rate"])}
-        body = "".join(event(number, 0).decode() + "\n" for number in range(NDJSON_LINES))
+        body = b"\n".join(event(number, 0) for number in range(NDJSON_LINES))
         with our_app(scene, "collecting") as app:
             address, kind = f"127.0.0.1:{app.port}", "application/x-ndjson"
-            _post(address, body, NDJSON_CONNECTIONS, scene.pace.http_s / 2, kind)
-            told = _post(address, body, NDJSON_CONNECTIONS, scene.pace.http_s, kind)
-        return {"rate": told["requests_per_s"] * NDJSON_LINES}
+            told = _post(scene, address, app.parts(), kind, [body], NDJSON_CONNECTIONS)
+        return told | {"rate": told["rate"] * NDJSON_LINES}
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,22 @@ class SseTrial:
         }
 
 
-def _post(address: str, body: str, connections: int, seconds: float, kind: str) -> dict[str, Any]:
-    told: dict[str, Any] = run_child(
-        "bench.http_load",
-        *(address, f"/ingest/{READS}", body, "--kind", kind),
-        *("--connections", connections, "--seconds", seconds),
-    )
-    if set(told["statuses"]) - {"200", "202"}:
-        raise PenstockError(f"not everything was accepted: {told['statuses']}")
-    return told
+def _post(
+    scene: Scene, address: str, parts: dict[str, int], kind: str, bodies: list[bytes], connections: int
+) -> dict[str, float]:
+    url, seconds = f"http://{address}/ingest/{READS}", scene.pace.http_s
+    file = write_bodies(scene.folder / "bodies", bodies)
+    post(url, file, kind, connections, seconds / 2)
+    before, began = _processor_s(parts), time.monotonic()
+    told = post(url, file, kind, connections, seconds)
+    took = time.monotonic() - began
+    used = {f"{name}_cores": (now - before[name]) / took for name, now in _processor_s(parts).items()}
+    return {"rate": told["requests_per_s"], "p50": told["p50_ms"], "p99": told["p99_ms"], **used}
+
+
+def _processor_s(parts: dict[str, int]) -> dict[str, float]:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)  # of the children that ended since, only wrk runs meanwhile
+    return {"wrk": ended.ru_utime + ended.ru_stime} | {name: cpu_seconds(pid) for name, pid in parts.items()}
 
 
 def _wait(app: AppProcess, path: str, seconds: float) -> dict[str, float]:

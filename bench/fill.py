@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from bench.path_events import card_of, event
-from penstock.event import event_headers
+from penstock.events.headers import event_headers
 
 
 def fill(address: str, topic: str, events: int, with_headers: bool) -> float:

@@ -14,11 +14,11 @@ from bench.path_run import our_app
 from bench.plain_job import PlainJob
 from bench.prepared import prepared_data
 from bench.scene import KAFKA, NO_FSYNC, OURS, Scene, say
-from penstock.cache import cache_folder
 from penstock.errors import PenstockError
-from penstock.jvm.archive import ClassArchive
+from penstock.jvm.class_archive import ClassArchive
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import spark_class_path
+from penstock.process.cache import cache_folder
 
 _EVENTS = 10
 _WITHIN_S = 180.0

@@ -7,19 +7,19 @@ from typing import TypeVar
 
 from bench.wire_client import frame
 from penstock.errors import ErrorCode, PenstockError
-from penstock.wire.apis import ApiKey
-from penstock.wire.header import decode_response_header
-from penstock.wire.message import Message, decode, encode
-from penstock.wire.messages.consumer_protocol import (
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.header import decode_response_header
+from penstock.kafka.wire.message import Message, decode, encode
+from penstock.kafka.wire.messages.consumer_protocol import (
     AssignedPartition,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from penstock.kafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.kafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from penstock.kafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from penstock.kafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from penstock.kafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 M = TypeVar("M", bound=Message)
 

@@ -9,8 +9,8 @@ import time
 
 from bench.group_members import AsyncClient, GroupMember, find_coordinator, settle
 from bench.process import cpu_seconds, resident_bytes
-from penstock.wire.apis import ApiKey
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 _GROUP_SIZE = 100
 _HEARTBEAT_S, _WAIT_MS = 3.0, 500  # the defaults of Kafka's consumer

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from bench.latency_consumer import percentile
-from penstock.compiled.modules import find_compiled
-from penstock.config import BrokerConfig
+from penstock.config.broker import BrokerConfig
+from penstock.config.layers import load_config
 from penstock.jvm.java import find_java, java_version
-from penstock.settings import load_config
+from penstock.queue.compiled.modules import find_compiled
 
 _SYNCS = 300
 _WRITE_BYTES = 16 * 1024

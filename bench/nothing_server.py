@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from penstock.config import EdgeConfig
-from penstock.runtime.edge_server import edge_server, listening_socket
+from penstock.config.edge import EdgeConfig
+from penstock.edge.server import edge_server, listening_socket
 
 
 async def nothing(_: Request) -> Response:

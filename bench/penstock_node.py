@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from penstock.errors import PenstockError
-from penstock.free_port import free_port
+from penstock.process.free_port import free_port
 
 _STOP_DEADLINE_S = 30.0
 

@@ -9,11 +9,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.cache import cache_folder
 from penstock.drills.app_process import descendants
 from penstock.errors import PenstockError
 from penstock.jvm.jars import provide_jars
 from penstock.jvm.spark import SPARK_LOCK
+from penstock.process.cache import cache_folder
 
 _SCRIPT = Path(__file__).with_name("plain_spark.py")
 _END_WITHIN_S = 30.0

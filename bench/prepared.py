@@ -9,9 +9,11 @@ from pathlib import Path
 
 from bench import path_apps
 from bench.penstock_node import PenstockNode
-from penstock.client.topics import provide_topics, wanted_topics
+from penstock.client.topics import provide_topics
 from penstock.guarantee import Queue
-from penstock.plan import plan_app
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.planner import plan_app
+from penstock.plan.topics import wanted_topics
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def prepared_data(app: str, data: Path) -> Iterator[str]:
     node.start()
     try:
         plan = plan_app(getattr(path_apps, app), Queue())
-        provide_topics(node.address, list(wanted_topics(plan)))
+        provide_topics(KafkaTarget.parse(node.address), list(wanted_topics(plan)))
         yield node.address
     finally:
         node.stop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.scene import FSYNC, Scene
 from penstock.errors import PenstockError
-from penstock.jvm.tools import run_tool
+from proof.oracle.tools import run_tool
 
 _RATE = re.compile(r"steady state records sent, ([\d.]+) records/sec")
 _WARM_SHARE = 0.3  # the client is compiled while it runs: its first seconds say nothing about a broker

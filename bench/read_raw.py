@@ -8,9 +8,9 @@ import time
 
 from bench.wire_client import WireClient
 from penstock.errors import PeerError
-from penstock.records.batch import HEADER_SIZE, decode_header
-from penstock.wire.apis import ApiKey
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.kafka.records.batch import HEADER_SIZE, decode_header
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 _VERSION = 11
 _FETCH_BYTES = 1 << 20  # max.partition.fetch.bytes of Kafka's consumer

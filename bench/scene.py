@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.pace import Pace
 from bench.penstock_node import PenstockNode
 from bench.topics import create_topic, delete_topic
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 
 OURS, KAFKA = "penstock", "kafka"
 FSYNC, NO_FSYNC = "fsync", "none"

@@ -77,9 +77,10 @@ def _path(pace: Pace) -> list[str]:
         " time of each commit file of the checkpoint; across: everything.",
         f"Wait: open loop at 100/s for {pace.wait_s:.0f} s, timed from when a request was due to the whole answer, a"
         " decision a purchase by a stateless real-time query; commits are in it.",
-        f"HTTP: raw sockets in one process, closed loop, {pace.http_s:.0f} s after half as long a warm-up. The peer"
-        " runs under the same uvicorn settings. NDJSON: bodies of 900 lines; the peer is one confluent-kafka producer"
-        " on our broker with the same events and headers, acks=all, idempotent, linger.ms 5.",
+        f"HTTP: wrk with one thread, closed loop, {pace.http_s:.0f} s after half as long a warm-up; each answer is 202."
+        " wrk corrects its percentiles for coordinated omission. The peer runs under the same uvicorn settings.",
+        "NDJSON: the same wrk, bodies of 900 lines; the peer is one confluent-kafka producer on our broker with the"
+        " same events and headers, acks=all, idempotent, linger.ms 5.",
         f"SSE: 1,000 clients in one process, 10 messages/s of 140 B for {pace.sse_s:.0f} s, from the call of produce to"
         " each client's read. Memory: resident set of the edge.",
         f"Catch-up: {pace.catch_up_events:,} events are there; micro-batches of at most 1,000,000 on both sides. From"

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 
 from bench.wire_client import WireClient, frame
 from penstock.errors import ErrorCode, PeerError, PenstockError
-from penstock.records.record import encode_values
-from penstock.wire.apis import ApiKey
-from penstock.wire.message import encode
-from penstock.wire.messages.create_topics import (
+from penstock.kafka.records.record import encode_values
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.message import encode
+from penstock.kafka.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from penstock.wire.messages.list_offsets import (
+from penstock.kafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.kafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from penstock.wire.messages.produce import (
+from penstock.kafka.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,

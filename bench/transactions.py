@@ -12,15 +12,15 @@ from bench.start import start_s
 from bench.topics import create_topic
 from bench.wire_client import WireClient
 from penstock.errors import PenstockError
-from penstock.wire.apis import ApiKey
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.incremental_alter_configs import (
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.kafka.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 KAFKAS_JOURNAL = "__transaction_state"
 _NOT_YET = (14, 15, 16, 51)  # its coordinator loads, is not there, is elsewhere, or is busy

@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from penstock.errors import PeerError
-from penstock.wire.apis import APIS, ApiKey
-from penstock.wire.header import decode_response_header, encode_request_header
-from penstock.wire.message import Message, decode, encode
+from penstock.kafka.wire.apis import APIS, ApiKey
+from penstock.kafka.wire.header import decode_response_header, encode_request_header
+from penstock.kafka.wire.message import Message, decode, encode
 
 M = TypeVar("M", bound=Message)
 

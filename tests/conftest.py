@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode adds no folder of its own
 pytest_plugins = ["clients_seen"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.guarantee import Guarantee, Queue, refusals
-from penstock.policies import policy_of
+from penstock.plan.policies import policy_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
 BEGIN, END = "<!-- made by tools/guarantee_table.py -->\n", "<!-- end -->\n"
@@ -22,7 +22,7 @@ ANSWERS = {
 ABOUT = {
     "loss": ("penstock.durability", "flush.messages", "flush.ms", "min.insync.replicas"),
     "history": ("retention.ms",),
-    "outage": ("replication.factor", "min.insync.replicas", "commit_every"),
+    "outage": ("replication.factor", "min.insync.replicas", "copies_required", "commit_every"),
     "delivery": (
         "acks",
         "retries",
@@ -32,6 +32,7 @@ ABOUT = {
         "start",
         "modes",
         "isolation",
+        "batch_events_max",
         "resume",
         "repeats",
         "may_skip",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from penstock.cache import cache_folder
+from penstock.process.cache import cache_folder
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "clients.md"

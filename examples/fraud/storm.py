@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from examples.fraud.oracle import decisions
 from penstock.demo.purchases import purchases
 from penstock.drills.app_process import SUPERVISOR, AppProcess, OrphansError
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from penstock.errors import PenstockError
 
 APP = "penstock.demo.app"

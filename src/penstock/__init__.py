@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from penstock import sources
     from penstock.app import App
     from penstock.guarantee import Guarantee
-    from penstock.runtime.run import run
+    from penstock.supervisor.run import run
 
 __version__ = "0.1.0"
 __all__ = ["App", "Guarantee", "run", "sources"]
 
-_HOMES = {"App": "penstock.app", "Guarantee": "penstock.guarantee", "run": "penstock.runtime.run"}
+_HOMES = {"App": "penstock.app", "Guarantee": "penstock.guarantee", "run": "penstock.supervisor.run"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,16 @@
-"""What a user declares. Inert: nothing here runs, checks or connects; see plan.py for what becomes of it."""
+"""What a user declares. Inert: nothing here runs, checks or connects; see plan/planner.py for what becomes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from penstock.guarantee import Guarantee
 from penstock.sources import Source
+
+ModeWord = Literal["auto", "realtime", "microbatch"]  # those of policies.Mode
+StateWord = Literal["disk", "memory"]  # those of policies.StateStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """How a query runs."""
+    """How a query runs, in the words of the app: `app_faults` checks them, and a QueryPlan has them as enums."""
 
     mode: str = "auto"
     every: str | None = None
@@ -38,10 +41,10 @@ class QueryOptions:
 class QueryKeywords(TypedDict, total=False):
     """The options of a query as keywords, for editors and type checkers: those of QueryOptions."""
 
-    mode: str
+    mode: ModeWord
     every: str | None
     watermark: str | None
-    state: str
+    state: StateWord
     spark: Mapping[str, str | int | bool]
 
 

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Page, expect, sync_playwright
 
-from penstock import event
 from penstock.drills.app_process import AppProcess
+from penstock.events.headers import TIME
 
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]
 DEADLINE_MS = 60_000
@@ -133,7 +133,7 @@ def test_results_of_older_events_are_counted_apart(app: AppProcess, page: Page) 
     now_ms = time.time_ns() // 1_000_000
     for number, age_ms in enumerate([5_458_095] * 30 + [20] * 10):
         accepted = str(now_ms - age_ms).encode()
-        producer.produce("seen", json.dumps({"id": str(number)}), headers=[(event.TIME, accepted)])
+        producer.produce("seen", json.dumps({"id": str(number)}), headers=[(TIME, accepted)])
     producer.flush()
     expect(page.locator("#total")).to_have_text("40", timeout=DEADLINE_MS)
     expect(page.locator("#older")).to_contain_text("30 results of older events", timeout=DEADLINE_MS)

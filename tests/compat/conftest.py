@@ -12,7 +12,7 @@ import pytest
 from clients_seen import ClientWatch
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `asking`: pytest's importlib mode adds no folder of its own
 

@@ -16,7 +16,7 @@ from asking.java import run_java
 from asking.nodes import Both
 from asking.requests import EARLIEST, LATEST, create_topic, list_offset, produce
 
-from penstock.wire.messages.describe_configs import (
+from penstock.kafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,

@@ -6,7 +6,7 @@ from asking.connection import Connection
 from asking.java import run_java
 from asking.requests import create_topic
 
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from penstock.kafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 
 ADMIN = ("create-topics", "describe-acls", "describe-configs")
 ATTEMPTS = 5

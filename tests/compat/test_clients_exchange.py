@@ -10,7 +10,7 @@ from asking.clients import CLIENTS, CODECS, Sample, client_by_name
 from asking.connection import Connection
 from asking.requests import create_topic, fetch
 
-from penstock.records.batch import CODEC_MASK, decode_header
+from penstock.kafka.records.batch import CODEC_MASK, decode_header
 
 LONG = "a drop of água ✓ " * 60  # long enough to be worth compressing for clients that look
 

@@ -26,7 +26,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import admin as typed_admin
 
-from penstock.wire.messages.delete_records import (
+from penstock.kafka.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

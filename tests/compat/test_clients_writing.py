@@ -13,7 +13,7 @@ from asking.connection import DEADLINE_S, Connection
 from asking.requests import LATEST, create_topic, fetch, list_offset
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from penstock.records.batch import decode_header
+from penstock.kafka.records.batch import decode_header
 
 LARGE = "0123456789abcdef" * 57_600  # 900 KiB, below the limit of 1 MiB that clients and brokers share
 

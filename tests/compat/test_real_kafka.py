@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from penstock.errors import PenstockError
 from penstock.jvm.java import wheel_java
-from penstock.jvm.kafka import KafkaNode, run_tool
+from proof.oracle.kafka import KafkaNode, run_tool
 
 DEADLINE_S = 30.0
 

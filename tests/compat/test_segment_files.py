@@ -10,7 +10,7 @@ from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.jvm.tools import run_tool
+from proof.oracle.tools import run_tool
 
 
 def test_kafkas_dump_tool_reads_our_segments(penstock_node: BrokerProcess) -> None:

@@ -9,14 +9,15 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.client.group_lags import GroupOffsets
-from penstock.client.tails import TailReader
+from penstock.client.tail_reader import TailReader
+from penstock.kafka.target import KafkaTarget
 
 WITHIN_S = 60.0
 
 
 @pytest.fixture
 def tails(broker_address: str) -> Iterator[TailReader]:
-    reader = TailReader(broker_address)
+    reader = TailReader(KafkaTarget.parse(broker_address))
     yield reader
     reader.close()
 
@@ -65,7 +66,7 @@ def test_a_group_that_has_read_all_of_a_transactional_topic_has_no_lag(broker_ad
     for _ in range(3):
         producer.produce(topic, b"v")
     producer.commit_transaction(WITHIN_S)
-    offsets = GroupOffsets(broker_address, [topic], groups_max=1_000)
+    offsets = GroupOffsets(KafkaTarget.parse(broker_address), [topic], groups_max=1_000)
     for position, lag in ((1, 2), (3, 0)):
         at = [TopicPartition(topic, 0, position)]
         group = ConsumerGroupTopicPartitions(f"g-{topic}", at)

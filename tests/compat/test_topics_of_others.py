@@ -12,9 +12,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from penstock import App, Guarantee
-from penstock.client.topics import describe_topics, inspect_topics, look_at_queue, provide_topics, wanted_topics
+from penstock.client.topics import describe_topics, inspect_topics, look_at_queue, provide_topics
 from penstock.errors import ConfigError
-from penstock.plan import plan_app
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.planner import plan_app
+from penstock.plan.topic_differences import Action
+from penstock.plan.topics import Wanted, wanted_topics
 
 DEADLINE_S = 30.0
 
@@ -38,11 +41,22 @@ def provide(address: str, topic: str, history: str = "7 days", adopt: tuple[str,
     """What `penstock run` does with the topics of an app; the sentences about its topic."""
     app = App("shop")
     app.topic(topic, schema="id STRING", partitions=1, guarantee=Guarantee(history=history))
-    wanted = list(wanted_topics(plan_app(app, look_at_queue(address))))
-    seen = [found.sentence for found in inspect_topics(address, wanted, "shop", adopt)]
-    done = [found.sentence for found in provide_topics(address, wanted, "shop", adopt).differences]
+    wanted = list(wanted_topics(plan_app(app, look_at_queue(KafkaTarget.parse(address)))))
+    seen = [found.sentence for found in inspect_topics(KafkaTarget.parse(address), wanted, "shop", adopt)]
+    done = [found.sentence for found in provide_topics(KafkaTarget.parse(address), wanted, "shop", adopt).differences]
     assert seen == done, "a dry run says what a run does"
+    await_settings(address, wanted, adopt)
     return done
+
+
+def await_settings(address: str, wanted: list[Wanted], adopt: tuple[str, ...]) -> None:
+    """Return when the queue answers with the settings that it has accepted: a Kafka applies them a moment later."""
+    deadline = time.monotonic() + DEADLINE_S
+    while any(
+        found.action is Action.SET for found in inspect_topics(KafkaTarget.parse(address), wanted, "shop", adopt)
+    ):
+        assert time.monotonic() < deadline, "the settings are not applied"
+        time.sleep(0.05)
 
 
 def test_retention_of_an_existing_topic_is_not_shortened(admin: AdminClient, broker_address: str, topic: str) -> None:
@@ -72,7 +86,9 @@ def test_a_topic_of_others_that_is_too_weak_is_refused_untouched(
 def provide_topics_only(address: str, topic: str) -> None:
     app = App("shop")
     app.topic(topic, schema="id STRING", partitions=1, guarantee=Guarantee(history="7 days"))
-    provide_topics(address, wanted_topics(plan_app(app, look_at_queue(address))), "shop")
+    provide_topics(
+        KafkaTarget.parse(address), wanted_topics(plan_app(app, look_at_queue(KafkaTarget.parse(address)))), "shop"
+    )
 
 
 def test_a_topic_that_the_app_made_follows_its_guarantee(admin: AdminClient, broker_address: str, topic: str) -> None:

@@ -14,7 +14,7 @@ from asking.connection import Connection
 from asking.owners import OWNERS, ClientOwner, committed_offset, read_values
 from asking.requests import create_topic
 
-from penstock.config import BrokerConfig
+from penstock.config.broker import BrokerConfig
 from penstock.drills.broker_process import BrokerProcess
 
 FENCED = (confluent_kafka.KafkaException, kafka.errors.KafkaError, aiokafka.errors.KafkaError)

@@ -18,7 +18,7 @@ from asking.requests import create_topic
 from asking.transactions import Owner, fetch_committed
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.jvm.tools import java_command, run_tool
+from proof.oracle.tools import java_command, run_tool
 
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 TOOL_S = 180.0

@@ -12,17 +12,17 @@ from asking.transactions import Owner, ask_until, fetch_committed, fetch_offset
 from crc32c import crc32c
 
 from penstock.errors import ErrorCode
-from penstock.records.batch import decode_header
-from penstock.records.record import decode_records
-from penstock.wire.messages.end_txn import EndTxnResponse
-from penstock.wire.messages.fetch import PartitionData
-from penstock.wire.messages.list_offsets import (
+from penstock.kafka.records.batch import decode_header
+from penstock.kafka.records.record import decode_records
+from penstock.kafka.wire.messages.end_txn import EndTxnResponse
+from penstock.kafka.wire.messages.fetch import PartitionData
+from penstock.kafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from penstock.wire.messages.produce import ProduceResponse
+from penstock.kafka.wire.messages.produce import ProduceResponse
 
 KINDS = pytest.mark.parametrize("by_epoch", [False, True], ids=["librdkafka", "kip-890"])
 

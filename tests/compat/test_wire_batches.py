@@ -14,7 +14,7 @@ from asking.requests import LATEST, MAX_TIMESTAMP, create_topic, fetch, list_off
 
 from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import ErrorCode
-from penstock.records.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decode_header
+from penstock.kafka.records.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, decode_header
 
 GOOD = batch_of(lines("one", "two", "three"))
 LENGTH_AT, MAGIC_AT, ATTRIBUTES_AT, LAST_DELTA_AT = 8, 16, 21, 23

@@ -12,13 +12,13 @@ from asking.connection import DEADLINE_S, ClosedByBroker, Connection
 from asking.requests import LATEST, create_topic, fetch_request, list_offset, produce_request
 
 from penstock.errors import ErrorCode
-from penstock.wire.apis import APIS, ApiKey
-from penstock.wire.header import encode_request_header
-from penstock.wire.message import decode
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from penstock.wire.messages.fetch import FetchRequest, FetchResponse
-from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
-from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
+from penstock.kafka.wire.apis import APIS, ApiKey
+from penstock.kafka.wire.header import encode_request_header
+from penstock.kafka.wire.message import decode
+from penstock.kafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.kafka.wire.messages.fetch import FetchRequest, FetchResponse
+from penstock.kafka.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.kafka.wire.messages.produce import ProduceRequest, ProduceResponse
 
 ME = ApiVersionsRequest(client_software_name="compat", client_software_version="1.0")
 BATCH = batch_of(lines("one"))

@@ -13,26 +13,26 @@ from asking.nodes import Both
 from asking.requests import create_topic
 
 from penstock.errors import ErrorCode
-from penstock.wire.apis import APIS
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from penstock.wire.messages.create_topics import (
+from penstock.kafka.wire.apis import APIS
+from penstock.kafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.kafka.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from penstock.wire.messages.describe_topic_partitions import (
+from penstock.kafka.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsTopic,
 )
-from penstock.wire.messages.incremental_alter_configs import (
+from penstock.kafka.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from penstock.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from penstock.kafka.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 LIST_TRANSACTIONS = 66

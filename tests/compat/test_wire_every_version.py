@@ -17,8 +17,8 @@ from asking.comparison import comparable
 from asking.connection import Connection
 from asking.nodes import Both
 
-from penstock.wire.apis import APIS, ApiKey
-from penstock.wire.message import Message
+from penstock.kafka.wire.apis import APIS, ApiKey
+from penstock.kafka.wire.message import Message
 
 Scenario = Callable[[Connection, int, str], list[Message]]
 

@@ -10,9 +10,9 @@ from asking.connection import Connection
 from asking.requests import create_topic, fetch, fetch_request, produce
 
 from penstock.errors import ErrorCode
-from penstock.records.batch import decode_header
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from penstock.wire.messages.fetch import (
+from penstock.kafka.records.batch import decode_header
+from penstock.kafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.kafka.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,

@@ -8,7 +8,7 @@ from asking.connection import Connection
 from asking.requests import LATEST, create_topic, list_offset, new_producer, produce, produce_request
 
 from penstock.errors import ErrorCode
-from penstock.wire.messages.produce import ProduceRequest, ProduceResponse
+from penstock.kafka.wire.messages.produce import ProduceRequest, ProduceResponse
 
 REMEMBERED = 5
 LAST_SEQUENCE = 2**31 - 1

@@ -9,15 +9,15 @@ from asking.connection import Connection
 from asking.requests import create_topic, fetch, produce, produce_request
 
 from penstock.errors import ErrorCode
-from penstock.records.record import decode_records
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from penstock.wire.messages.incremental_alter_configs import (
+from penstock.kafka.records.record import decode_records
+from penstock.kafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from penstock.kafka.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from penstock.wire.messages.produce import (
+from penstock.kafka.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,

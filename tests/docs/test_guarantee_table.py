@@ -6,7 +6,8 @@ import re
 from itertools import product
 
 from penstock.guarantee import Guarantee
-from tools.guarantee_table import PAGE, page
+from penstock.plan.policies import policy_of
+from tools.guarantee_table import ABOUT, ANSWERS, PAGE, QUEUES, page
 
 
 def test_the_tables_are_those_of_the_code() -> None:
@@ -25,3 +26,11 @@ def test_the_answers_and_their_defaults_are_those_of_the_code() -> None:
         said = dict(zip(questions, answers, strict=True))
         refused = "at-most-once" if said["loss"] == "none" else "exactly-once"
         assert bool(Guarantee(**said).faults()) == (said["delivery"] == refused), said
+
+
+def test_each_value_of_the_policies_is_in_a_table() -> None:
+    shown = {name for names in ABOUT.values() for name in names}
+    for queue, guarantees in product(QUEUES.values(), ANSWERS.values()):
+        for guarantee in guarantees:
+            missing = {row.name for row in policy_of(guarantee, queue).rows(queue.kind)} - shown
+            assert missing == set()

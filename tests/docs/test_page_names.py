@@ -12,9 +12,9 @@ from typing import get_args
 
 import click
 
-from penstock.broker import events
 from penstock.cli.main import command
-from penstock.settings import TABLES
+from penstock.config.layers import TABLES
+from penstock.queue.core import events
 from tools.kafka_python_suite import CANNOT_PASS
 
 ROOT = Path(__file__).parents[2]
@@ -70,12 +70,16 @@ def test_the_commands_on_the_pages_exist_with_their_flags() -> None:
 
 def test_each_flag_on_the_pages_is_in_our_sources() -> None:
     flag = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-    ours = {one for path in files("src", "bench", "tools", "examples") for one in flag.findall(path.read_text())}
+    ours = {
+        one for path in files("src", "proof", "bench", "tools", "examples") for one in flag.findall(path.read_text())
+    }
     assert {one for text in [*INLINE, *SHELL] for one in flag.findall(text)} - ours <= THIRD_PARTY_FLAGS
 
 
 def test_the_files_and_tests_on_the_pages_exist() -> None:
-    there = [f"/{path.relative_to(ROOT).as_posix()}" for path in files("src", "tests", "tools", "bench", "docs")]
+    there = [
+        f"/{path.relative_to(ROOT).as_posix()}" for path in files("src", "proof", "tests", "tools", "bench", "docs")
+    ]
     tests = set(CANNOT_PASS) | {
         name for path in files("tests") for name in re.findall(r"def (test_\w+)", path.read_text())
     }

@@ -6,22 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from penstock.analyze import newest, processing, progress, status
-from penstock.broker import partition, produce_template
-from penstock.broker.groups import patterns, regex
+from penstock.analyze import processing, progress, reporter, result_latency
 from penstock.client import lease, topic_limits, topic_writes
-from penstock.config import AnalyzeConfig, BrokerConfig, EdgeConfig
-from penstock.drills import pulse, siege
-from penstock.event import ID_LENGTH_MAX
-from penstock.ingest.answers import FAULTS_MAX
-from penstock.ingest.sizes import event_batch_size
-from penstock.query_status import SILENT_AFTER_MS
-from penstock.runtime import child, closings, edge_operator, group_metrics, strangers
+from penstock.config.analyze import AnalyzeConfig
+from penstock.config.broker import BrokerConfig
+from penstock.config.edge import EdgeConfig
+from penstock.connect.responses import FAULTS_MAX
+from penstock.edge import group_metrics, operator_routes
+from penstock.edge.event_sizes import event_batch_size
+from penstock.events.headers import ID_LENGTH_MAX
+from penstock.events.query_status import SILENT_AFTER_MS
+from penstock.queue.core import partition, produce_template
+from penstock.queue.groups.consumer import pattern, regex
+from penstock.queue.server import close_log, new_connections
+from penstock.supervisor import child
+from proof.abuse import abuse_test, latency_probe
 
 ROOT = Path(__file__).parents[2]
 BROKER, EDGE, ANALYZE = BrokerConfig(), EdgeConfig(), AnalyzeConfig()
 GROUPS = f"for the first {group_metrics.GROUPS_MAX} groups by name; asked at most every {group_metrics.KNOWN_S:.0f} s"
-RESTARTS = f"after {ANALYZE.restarts_max} failures in {ANALYZE.restart_window_ms // 60_000} minutes it is parked"
+MINUTES = ANALYZE.restart_window_ms // 60_000
+RESTARTS = f"after {ANALYZE.restarts_max} restarts in {MINUTES} minutes the next failure parks it"
 SAID = [
     ("README.md", f"`memory_reserve`, {BROKER.memory_reserve:,}"),
     ("README.md", f"in up to {ANALYZE.batch_events_max:,} events (`analyze.batch_events_max`)"),
@@ -36,21 +41,21 @@ SAID = [
     ("docs/guarantees.md", f"when the lease was not renewed for {lease.UNSAFE_AFTER_S:.0f} s"),
     ("docs/ingest.md", f"It has at most {ID_LENGTH_MAX} characters"),
     ("docs/ingest.md", f"(the first {FAULTS_MAX})"),
-    ("docs/differences.md", f"at most {patterns.PATTERN_CHARS_MAX:,} characters and {regex.STATES_MAX} states"),
+    ("docs/differences.md", f"at most {pattern.PATTERN_CHARS_MAX:,} characters and {regex.STATES_MAX} states"),
     ("docs/ingest.md", f"at its start, every {topic_limits.EVERY_S:.0f} s"),
-    ("docs/operations.md", f"no broker answered within {edge_operator.READY_WITHIN_S:.0f} s"),
+    ("docs/operations.md", f"no broker answered within {operator_routes.READY_WITHIN_S:.0f} s"),
     ("docs/operations.md", f"every second, and {SILENT_AFTER_MS // 1000} s are too long"),
     ("docs/operations.md", f"`silent` (no report for {SILENT_AFTER_MS // 1000} s)"),
     ("docs/operations.md", f"`edge.stalled_after_ms` ({EDGE.stalled_after_ms // 1000} s)"),
     ("docs/operations.md", GROUPS),
-    ("docs/operations.md", f"of up to {newest._SAMPLE_MAX} results of each partition a second"),
+    ("docs/operations.md", f"of up to {result_latency._SAMPLE_MAX} results of each partition a second"),
     ("docs/operations.md", f"`NAME.log.1` at {child.LOG_BYTES_MAX // 2**20} MiB"),
     ("docs/operations.md", RESTARTS),
-    ("docs/testing.md", f"writes a record every {pulse.BEAT_S * 1000:.0f} ms"),
-    ("docs/testing.md", f"syncs a block beside the broker's files every {pulse.DISK_BEAT_S * 1000:.0f} ms"),
-    ("docs/testing.md", f"more than {siege.TIMES_MAX} times the p99"),
-    ("docs/testing.md", f"fewer than {pulse.BEATS_MIN} beats"),
-    ("docs/testing.md", f"grew by more than {siege.GROWTH_MAX // siege.MIB} MiB"),
+    ("docs/testing.md", f"writes a record every {latency_probe.BEAT_S * 1000:.0f} ms"),
+    ("docs/testing.md", f"syncs a block beside the broker's files every {latency_probe.DISK_BEAT_S * 1000:.0f} ms"),
+    ("docs/testing.md", f"more than {abuse_test.TIMES_MAX} times the p99"),
+    ("docs/testing.md", f"fewer than {latency_probe.BEATS_MIN} beats"),
+    ("docs/testing.md", f"grew by more than {abuse_test.GROWTH_MAX // abuse_test.MIB} MiB"),
 ]
 
 
@@ -61,10 +66,10 @@ def test_a_number_on_a_page_is_that_of_the_code(page: str, said: str) -> None:
 
 def test_numbers_that_pages_say_in_words_are_those_of_the_code() -> None:
     """A second, a minute, two of them, three times as long, five lines."""
-    assert (strangers.PATIENCE_MS, strangers.SERVED_AT_ONCE, strangers.RESTS) == (1000, 2, 3)
-    assert (strangers.REST_NS_MAX, closings.LINES_EACH, closings.WINDOW_MS) == (50_000_000, 5, 1000)
+    assert (new_connections.PATIENCE_MS, new_connections.SERVED_AT_ONCE, new_connections.RESTS) == (1000, 2, 3)
+    assert (new_connections.REST_NS_MAX, close_log.LINES_EACH, close_log.WINDOW_MS) == (50_000_000, 5, 1000)
     assert (BROKER.reply_deadline_ms, topic_writes.FAULT_KNOWN_S, processing.WINDOW_MS) == (60_000, 60.0, 60_000)
-    assert (edge_operator.READY_KNOWN_S, status._EVERY_S, ANALYZE.dead_letters_every_ms) == (1.0, 1.0, 60_000)
+    assert (operator_routes.READY_KNOWN_S, reporter._EVERY_S, ANALYZE.dead_letters_every_ms) == (1.0, 1.0, 60_000)
     assert progress._LETTERS_AT_LAST_S == 300
 
 

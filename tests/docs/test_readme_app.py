@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from penstock.guarantee import Queue
-from penstock.loading import load_app
-from penstock.plan import plan_app
+from penstock.plan.planner import plan_app
+from penstock.process.app_loader import load_app
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

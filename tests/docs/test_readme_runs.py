@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.config import BrokerConfig
-from penstock.free_port import free_port
+from penstock.config.broker import BrokerConfig
+from penstock.process.free_port import free_port
 
 DEADLINE_S = 60.0
 SECTION = (Path(__file__).parents[2] / "README.md").read_text().split("## The queue alone\n")[1].split("\n## ")[0]

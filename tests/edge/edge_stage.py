@@ -19,14 +19,18 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from penstock.client.record import Record, record_of
-from penstock.client.topics import provide_topics, wanted_topics
-from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.client.topics import provide_topics
+from penstock.config.analyze import AnalyzeConfig
+from penstock.config.edge import EdgeConfig
 from penstock.drills.broker_process import BrokerProcess
-from penstock.free_port import free_port
 from penstock.guarantee import Queue
-from penstock.loading import load_app
-from penstock.plan import plan_app
-from penstock.run_spec import CHECKED_FIRST, RunSpec, write_spec
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.planner import plan_app
+from penstock.plan.run_spec import CHECKED_FIRST, RunSpec
+from penstock.plan.topics import wanted_topics
+from penstock.process.app_loader import load_app
+from penstock.process.free_port import free_port
+from penstock.process.run_spec_file import write_spec
 
 DEADLINE_S = 60.0
 APP = """
@@ -104,12 +108,12 @@ class EdgeStage:
         (folder / "shop_app.py").write_text(APP)
         self.port = free_port()
         app = f"{folder / 'shop_app.py'}:app"
-        made = provide_topics(self.queue, list(wanted_topics(plan_app(load_app(app), kind)))).created
+        made = provide_topics(KafkaTarget.parse(self.queue), list(wanted_topics(plan_app(load_app(app), kind)))).created
         self._of_others = made if kafka else []  # the Kafka is that of other tests, too
         self.spec = folder / "spec.json"
         config = EdgeConfig(**{"listen": f"127.0.0.1:{self.port}", **edge})
         write_spec(
-            RunSpec(app=app, data=str(folder), queue=self.queue, kind=kind, edge=config,
+            RunSpec(app=app, data=str(folder), queue=KafkaTarget.parse(self.queue), kind=kind, edge=config,
                     analyze=AnalyzeConfig()), self.spec,
         )  # fmt: skip
         self._errors = folder / "edge.err"
@@ -136,7 +140,7 @@ class EdgeStage:
         limit = ["prlimit", f"--nofile={self._handles}"] if self._handles else []
         with self._errors.open("ab") as errors:
             self._edge = subprocess.Popen(
-                [*limit, sys.executable, "-m", "penstock.runtime.edge", str(self.spec), *self._words],
+                [*limit, sys.executable, "-m", "penstock.edge", str(self.spec), *self._words],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         word = "listening" if CHECKED_FIRST in self._words else "ready"

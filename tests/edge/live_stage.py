@@ -20,11 +20,14 @@ from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
 
-from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.config.analyze import AnalyzeConfig
+from penstock.config.edge import EdgeConfig
 from penstock.drills.broker_process import BrokerProcess
-from penstock.free_port import free_port
 from penstock.guarantee import Queue
-from penstock.run_spec import RunSpec, write_spec
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.run_spec import RunSpec
+from penstock.process.free_port import free_port
+from penstock.process.run_spec_file import write_spec
 
 DEADLINE_S = 60.0
 APP = """
@@ -65,7 +68,7 @@ class Stage:
         spec = RunSpec(
             app=f"{folder / 'live_app.py'}:app",
             data=str(folder),
-            queue=self.queue,
+            queue=KafkaTarget.parse(self.queue),
             kind=Queue("kafka" if kafka else "penstock"),
             edge=EdgeConfig(listen=f"127.0.0.1:{self.port}", **edge),
             analyze=AnalyzeConfig(),
@@ -101,7 +104,7 @@ class Stage:
     def start_edge(self) -> None:
         with self._errors.open("ab") as errors:
             self._edge = subprocess.Popen(
-                [sys.executable, "-m", "penstock.runtime.edge", str(self._spec)],
+                [sys.executable, "-m", "penstock.edge", str(self._spec)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         assert self._edge.stdout is not None

@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Producer
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.records.batch import decode_header
-from penstock.records.size import batch_size
+from penstock.kafka.records.batch import decode_header
+from penstock.kafka.records.size import batch_size
 
 DEADLINE_S = 60.0
 

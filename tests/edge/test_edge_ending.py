@@ -13,7 +13,7 @@ from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 BROKEN_TAIL = """
 import sys
 from penstock.client import tail
-from penstock.runtime import edge
+from penstock.edge import __main__ as edge
 
 def fail(*order):
     raise RuntimeError("planted")
@@ -23,7 +23,7 @@ sys.exit(edge.main())
 """
 BROKEN_SERVER = """
 import socket, sys
-from penstock.runtime import edge
+from penstock.edge import __main__ as edge
 
 edge.listening_socket = lambda host, port: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sys.exit(edge.main())

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.config import EdgeConfig
-from penstock.run_spec import read_spec, write_spec
+from penstock.config.edge import EdgeConfig
+from penstock.process.run_spec_file import read_spec, write_spec
 from tests.edge.edge_stage import EdgeStage
 
 TOKEN = "canary-7f3a"
@@ -59,7 +59,7 @@ def test_the_token_is_in_no_log_and_no_process_title(guarded: EdgeStage) -> None
     guarded.ask("GET", f"/nowhere?token={TOKEN}")
     assert TOKEN not in guarded.said
     titles = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
-    assert not [title for title in titles if b"penstock.runtime.edge" in title and TOKEN.encode() in title]
+    assert not [title for title in titles if b"penstock.edge" in title and TOKEN.encode() in title]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_beyond_loopback_without_a_token_is_refused_before_the_start(guarded: Ed
     spec = read_spec(guarded.spec)
     open_to_all = msgspec.structs.replace(spec, edge=EdgeConfig(listen="0.0.0.0:0"))
     write_spec(open_to_all, tmp_path / "spec.json")
-    command = [sys.executable, "-m", "penstock.runtime.edge", str(tmp_path / "spec.json")]
+    command = [sys.executable, "-m", "penstock.edge", str(tmp_path / "spec.json")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as edge:
         assert edge.wait(60) == 2
         assert edge.stderr is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from penstock.run_spec import CHECKED_FIRST
+from penstock.plan.run_spec import CHECKED_FIRST
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
 PURCHASE = {"id": "p1", "card": "c", "amount": 1.0, "country": "CH", "at": "2026-01-01T00:00:00Z"}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock.config import EdgeConfig
-from penstock.problem import problem
-from penstock.runtime.edge_guard import Gate, Guard
+from penstock.config.edge import EdgeConfig
+from penstock.connect.problem import problem
+from penstock.edge.guard import Gate, Guard
 from tests.edge.edge_stage import DEADLINE_S, Answer, EdgeStage, check_kind
 
 NDJSON = "application/x-ndjson"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from penstock.run_spec import CHECKED_FIRST
+from penstock.plan.run_spec import CHECKED_FIRST
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
 FAILING_SYNC = Path(__file__).parents[1] / "faults" / "plants" / "failing_kernel_sync.py"
@@ -104,15 +104,6 @@ def test_spark_without_executors_is_a_reason(stage: EdgeStage, reports: Reports)
         reports.change(query, slots=0)
     wait_for_reasons(stage, reports, "Spark has no executors, so no query can run")
     assert number(stage, "penstock_spark_task_slots") == 0
-
-
-def test_analyze_that_reports_no_more_is_a_reason(stage: EdgeStage, reports: Reports) -> None:
-    wait_for_reasons(stage, reports)
-    wait_for(lambda: bool(reasons(stage)))
-    (reason,) = reasons(stage)
-    assert re.match(r"analyze has not reported for \d+ s: it is away or hangs: look at .+/logs/analyze.log$", reason)
-    assert number(stage, 'penstock_query_state{query="decide",state="silent"}') == 1
-    wait_for_reasons(stage, reports)
 
 
 def test_reports_of_other_apps_and_of_unknown_queries_are_not_shown(stage: EdgeStage, reports: Reports) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
-from penstock.jvm.kafka import KafkaNode
-from penstock.records.size import batch_size
+from penstock.kafka.records.size import batch_size
+from proof.oracle.kafka import KafkaNode
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
 LIMIT = 2_000

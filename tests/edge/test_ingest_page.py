@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.config import EdgeConfig
-from penstock.ingest.forms import form_of
+from penstock.config.edge import EdgeConfig
+from penstock.events.formats import form_of
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()

@@ -12,10 +12,12 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from penstock.app import App
 from penstock.client.producer import TURNS_HELD, EventProducer
-from penstock.client.topics import provide_topics, wanted_topics
+from penstock.client.topics import provide_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.guarantee import Guarantee, Queue
-from penstock.plan import Plan, plan_app
+from penstock.plan.plan import Plan
+from penstock.plan.planner import plan_app
+from penstock.plan.topics import wanted_topics
 from penstock.sources import Http
 
 DEADLINE_S = 60.0
@@ -33,7 +35,7 @@ def plan_of(broker: BrokerProcess) -> Plan:
     some = Guarantee(loss="some", delivery="at-most-once")
     app.ingest(Http(), into=app.topic("fleeting", schema="n INT", guarantee=some))
     plan = plan_app(app, Queue())
-    provide_topics(broker.address, list(wanted_topics(plan)))
+    provide_topics(broker.target, list(wanted_topics(plan)))
     return plan
 
 
@@ -59,7 +61,7 @@ def test_all_that_is_sent_is_reported_once_and_in_order(broker: BrokerProcess) -
     """Alone, while others are under way, and by both ways of acknowledging."""
 
     async def run() -> None:
-        producer = EventProducer(broker.address, plan_of(broker), deadline_ms=30_000, buffer_bytes_max=2**26)
+        producer = EventProducer(broker.target, plan_of(broker), deadline_ms=30_000, buffer_bytes_max=2**26)
         sent = []
         for number in range(50):
             reports = Reports(100)
@@ -85,7 +87,7 @@ def test_after_a_fatal_error_another_connection_takes_over_and_nothing_is_left_u
     async def run() -> None:
         noted: list[str] = []
         producer = EventProducer(
-            broker.address,
+            broker.target,
             plan_of(broker),
             deadline_ms=60_000,
             buffer_bytes_max=2**26,
@@ -113,7 +115,7 @@ def test_a_changed_limit_keeps_every_event_and_their_order(broker: BrokerProcess
     """Another connection takes over when what is under way has ended; it does not wait for a queue that is idle."""
 
     async def run() -> None:
-        producer = EventProducer(broker.address, plan_of(broker), deadline_ms=30_000, buffer_bytes_max=2**26)
+        producer = EventProducer(broker.target, plan_of(broker), deadline_ms=30_000, buffer_bytes_max=2**26)
         sent = []
         for number in range(40):
             reports = Reports(50)
@@ -164,7 +166,11 @@ def test_a_changed_limit_holds_only_its_own_topic(broker: BrokerProcess) -> None
 
     async def run() -> tuple[list[tuple[int, Any]], int]:
         producer = EventProducer(
-            broker.address, plan_of(broker), deadline_ms=60_000, buffer_bytes_max=2**20, limit=lambda _: None
+            broker.target,
+            plan_of(broker),
+            deadline_ms=60_000,
+            buffer_bytes_max=2**20,
+            limit=lambda _: None,
         )
         stuck = producer._producer("safe")
         stuck.produce("a-topic-that-nobody-makes", b"v")  # it waits for a leader until the deadline
@@ -187,7 +193,7 @@ def test_a_changed_limit_holds_only_its_own_topic(broker: BrokerProcess) -> None
 def test_closing_reports_what_the_queue_never_took(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         monkeypatch.setattr("penstock.client.producer.CLOSE_WITHIN_S", 0.2)
-        producer = EventProducer(broker.address, plan_of(broker), deadline_ms=60_000, buffer_bytes_max=2**26)
+        producer = EventProducer(broker.target, plan_of(broker), deadline_ms=60_000, buffer_bytes_max=2**26)
         broker.pause()
         under_way, held = Reports(5), Reports(5)
         producer.send("safe", events(5), under_way)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.ingest.room import EVENT_OVERHEAD_BYTES
+from penstock.edge.memory_budget import EVENT_OVERHEAD_BYTES
 from tests.edge.edge_stage import Answer, EdgeStage
 from tests.edge.live_stage import until
 

@@ -13,11 +13,13 @@ import pytest
 
 from penstock.app import App
 from penstock.client.topic_limits import TopicLimits
-from penstock.config import EdgeConfig
+from penstock.config.edge import EdgeConfig
+from penstock.edge.event_sizes import event_batch_size
+from penstock.edge.intake import Intake
+from penstock.events.event import Event
 from penstock.guarantee import Queue
-from penstock.ingest.collector import Collector, Ready
-from penstock.ingest.sizes import event_batch_size
-from penstock.plan import plan_app
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.planner import plan_app
 from penstock.sources import Http
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage
 
@@ -166,8 +168,8 @@ def test_a_refusal_makes_the_edge_ask_for_the_limit(stage: EdgeStage, monkeypatc
 
     async def run() -> None:
         failed: list[BaseException] = []
-        limits = TopicLimits(stage.queue, ["purchases"], failed.append)
-        collector = Collector(plan, EdgeConfig(), nothing, limits)
+        limits = TopicLimits(KafkaTarget.parse(stage.queue), ["purchases"], failed.append)
+        collector = Intake(plan, EdgeConfig(), nothing, limits)
         try:
             async with asyncio.timeout(DEADLINE_S):
                 while not await limits.refresh():
@@ -176,7 +178,7 @@ def test_a_refusal_makes_the_edge_ask_for_the_limit(stage: EdgeStage, monkeypatc
                 await asyncio.to_thread(stage.alter, "purchases", "max.message.bytes", "10000")
                 learned = asyncio.Event()
                 limits.on_limit(lambda topic, bytes_max: learned.set())
-                assert collector.oversized("purchases", [Ready(b"x" * 5_000, None, "raised")])
+                assert collector.oversized("purchases", [Event(b"x" * 5_000, None, "raised")])
                 await learned.wait()
             assert limits.bytes_max("purchases") == 10_000
             assert failed == []

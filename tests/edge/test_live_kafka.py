@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 from tests.edge.live_stage import Curl, Stage
 
 

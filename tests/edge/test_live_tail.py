@@ -71,7 +71,7 @@ class Heard:
 def following(broker: BrokerProcess, test: Callable[[Tail], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
         failures: list[BaseException] = []
-        tail = Tail(broker.address, on_failure=failures.append, refresh_s=0.1)
+        tail = Tail(broker.target, on_failure=failures.append, refresh_s=0.1)
         try:
             await test(tail)
         finally:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from penstock import App
-from penstock.dashboard.queries import query_rows
+from penstock.edge.query_states import query_rows
+from penstock.events.query_status import SILENT_AFTER_MS, QueryStatus
 from penstock.guarantee import Queue
-from penstock.plan import plan_app
-from penstock.query_status import SILENT_AFTER_MS, QueryStatus
+from penstock.plan.planner import plan_app
 from tests.edge.edge_stage import DEADLINE_S, EdgeStage, Query
 
 

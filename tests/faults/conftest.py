@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.recorder import Recorder
+from penstock.drills.recording_clients import Recorder
+from proof.storm.fragile_disk import FragileDisk
 
 Start = Callable[..., BrokerProcess]
 

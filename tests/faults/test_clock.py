@@ -14,11 +14,9 @@ import pytest
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.plain_client import PlainClient
-from penstock.drills.recorder import Recorder
-from penstock.drills.topics import create_topic
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.drills.recording_clients import Place, Recorder, RecordingProducer, create_topic, read_all
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from proof.abuse.raw_client import PlainClient
 
 PLACE = Place("clock", 0)
 HOUR_S = 3600

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.topics import create_topic
+from penstock.drills.recording_clients import create_topic
 
 TOPIC, PARTITIONS = "pairs", 2
 SYNCS_MAX = 30

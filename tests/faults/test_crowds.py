@@ -11,13 +11,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from penstock.assure.verdict import Result
-from penstock.drills import siege
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.plain_client import PlainClient, frame_of
-from penstock.drills.recorder import Recorder
-from penstock.drills.topics import create_topic
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from penstock.drills.recording_clients import Place, Recorder, RecordingProducer, create_topic, read_all
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from proof.abuse import abuse_test as siege
+from proof.abuse.raw_client import PlainClient, frame_of
 
 MIB = 1024 * 1024
 CROWD = 5_000

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.garbage import a_batch
-from penstock.drills.plain_client import PlainClient
-from penstock.drills.topics import create_topic
+from penstock.drills.recording_clients import create_topic
 from penstock.errors import ErrorCode
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from penstock.wire.messages.produce import (
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from penstock.kafka.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from proof.abuse.malformed_frames import a_batch
+from proof.abuse.raw_client import PlainClient
 
 TOPIC = "damaged"
 PARTITIONS, BATCHES = 20, 4

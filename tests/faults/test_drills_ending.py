@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from proof import child_environ
+
 DEADLINE_S = 120.0
 
 
@@ -39,16 +41,19 @@ def until(happened: Callable[[], object]) -> None:
 @pytest.mark.parametrize(
     ("drill", "works"),
     [
-        (("penstock.drills.siege", "--connections", "10"), "penstock.drills.pulse client"),
-        (("penstock.drills.storm", "--minutes", "5", "--no-disk", "--report", "."), "writer-c"),
+        (("proof.abuse.abuse_test", "--connections", "10"), "proof.abuse.latency_probe client"),
+        (("proof.storm", "--minutes", "5", "--no-disk", "--report", "."), "writer-c"),
     ],
 )
 def test_a_drill_that_is_told_to_end_leaves_no_process(drill: tuple[str, ...], works: str, tmp_path: Path) -> None:
     """SIGTERM in its midst: its broker, its proxy and its clients go with it, without a traceback."""
     with subprocess.Popen(
         [sys.executable, "-m", *drill],
-        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        cwd=tmp_path,
+        env={**child_environ(), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
         try:
             until(lambda: any(works in command for command in _of_drill(tmp_path)))
             process.send_signal(signal.SIGTERM)

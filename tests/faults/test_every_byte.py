@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.config import BrokerConfig
-from penstock.drills.garbage import a_batch
-from penstock.log.inspect import Kind, inspect_partition
-from penstock.log.log import Log
-from penstock.log.reading import DamagedError, read
-from penstock.log.recovery import open_log
-from penstock.records.batch import decode_header
-from penstock.runtime.disk import RealDisk
-from penstock.topic_config import TopicConfig
+from penstock.config.broker import BrokerConfig
+from penstock.config.topic import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.queue.log.inspection import Kind, inspect_partition
+from penstock.queue.log.log import Log
+from penstock.queue.log.reading import DamagedError, read
+from penstock.queue.log.recovery import open_log
+from penstock.queue.server.disk import RealDisk
+from proof.abuse.malformed_frames import a_batch
 
 BATCHES = 5
 NOW_MS = 1_800_000_000_000

@@ -8,13 +8,15 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from penstock.analyze import queue as analyze_queue
+from penstock.analyze import queue_probe as analyze_queue
 from penstock.analyze.failures import AwayError
-from penstock.analyze.queue import Queue
+from penstock.analyze.queue_probe import Queue
 from penstock.client import offsets
-from penstock.client.last import last_value
-from penstock.client.offsets import LATEST, Offsets, offset_range, offsets_at_time, reader_settings
+from penstock.client.factory import reader_settings
+from penstock.client.lookup import last_value
+from penstock.client.offsets import LATEST, Offsets, offset_range, offsets_at_time
 from penstock.drills.broker_process import BrokerProcess
+from penstock.kafka.target import KafkaTarget
 
 QUICK_S = 0.5
 TOPIC = "purchases"
@@ -32,7 +34,7 @@ def broker(start_broker: Callable[..., BrokerProcess], monkeypatch: pytest.Monke
 
 
 def test_a_frozen_broker_is_no_end_of_the_topic(broker: BrokerProcess) -> None:
-    queue = Queue(broker.address)
+    queue = Queue(broker.target)
     assert queue.ranges([TOPIC]) == {(TOPIC, 0): (0, 1)}
     broker.pause()
     assert queue.answers(), "the kernel takes its connections"
@@ -45,7 +47,7 @@ def test_a_frozen_broker_is_no_end_of_the_topic(broker: BrokerProcess) -> None:
 
 def test_offsets_are_asked_for_again_until_a_frozen_broker_answers(broker: BrokerProcess) -> None:
     async def ask() -> dict[tuple[str, int], int]:
-        asked = Offsets(broker.address)
+        asked = Offsets(broker.target)
         place = (TOPIC, 0)
         assert await asked.at(LATEST, [place]) == {place: 1}
         broker.pause()
@@ -59,13 +61,13 @@ def test_offsets_are_asked_for_again_until_a_frozen_broker_answers(broker: Broke
 
 
 def test_a_reader_of_a_frozen_broker_learns_that_it_does_not_answer(broker: BrokerProcess) -> None:
-    consumer = Consumer(reader_settings(broker.address, buffered_kib=64))
+    consumer = Consumer(reader_settings(broker.target, buffered_kib=64))
     assert offset_range(consumer, TOPIC, 0, 60) == (0, 1)
     broker.pause()
     for ask in (
         lambda: offset_range(consumer, TOPIC, 0, QUICK_S),
         lambda: offsets_at_time(consumer, TOPIC, [0], 0, QUICK_S),
-        lambda: last_value(broker.address, TOPIC, QUICK_S),
+        lambda: last_value(broker.target, TOPIC, QUICK_S),
     ):
         with pytest.raises(KafkaException):
             ask()
@@ -73,7 +75,7 @@ def test_a_reader_of_a_frozen_broker_learns_that_it_does_not_answer(broker: Brok
 
 
 def test_a_time_after_the_last_record_is_no_unknown_offset(broker: BrokerProcess) -> None:
-    consumer = Consumer(reader_settings(broker.address, buffered_kib=64))
+    consumer = Consumer(reader_settings(broker.target, buffered_kib=64))
     far_ms = 4_000_000_000_000
     assert offsets_at_time(consumer, TOPIC, [0], far_ms, 60) == {0: None}
     assert asyncio.run(_at(broker.address, far_ms)) == {(TOPIC, 0): 1}
@@ -81,4 +83,4 @@ def test_a_time_after_the_last_record_is_no_unknown_offset(broker: BrokerProcess
 
 
 async def _at(address: str, when_ms: int) -> dict[tuple[str, int], int]:
-    return await Offsets(address).at(when_ms, [(TOPIC, 0)])
+    return await Offsets(KafkaTarget.parse(address)).at(when_ms, [(TOPIC, 0)])

@@ -14,13 +14,11 @@ import pytest
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.clients import Place, RecordingProducer, Worker, read_all
-from penstock.drills.garbage import OPENINGS, count_bomb, honest_requests, mutate
-from penstock.drills.plain_client import PlainClient
-from penstock.drills.recorder import Recorder
-from penstock.drills.throwing import HangError, throw
-from penstock.drills.topics import create_topic
-from penstock.wire.apis import APIS, ApiKey
+from penstock.drills.recording_clients import Place, Recorder, RecordingProducer, Worker, create_topic, read_all
+from penstock.kafka.wire.apis import APIS, ApiKey
+from proof.abuse.abuse_test import HangError, throw
+from proof.abuse.malformed_frames import OPENINGS, count_bomb, honest_requests, mutate
+from proof.abuse.raw_client import PlainClient
 
 MIB = 1024 * 1024
 MUTANTS = 20_000

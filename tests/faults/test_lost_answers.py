@@ -17,12 +17,10 @@ from penstock.assure.history import Begin, Decide, Outcome, Send, Settle
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Verdict, Violation
 from penstock.drills.broker_process import BROKER, BrokerProcess
-from penstock.drills.clients import Place, RecordingProducer, read_all
 from penstock.drills.proxy import LossyProxy
-from penstock.drills.recorder import Recorder
-from penstock.drills.topics import create_topic
-from penstock.free_port import free_port
-from penstock.wire.apis import ApiKey
+from penstock.drills.recording_clients import Place, Recorder, RecordingProducer, create_topic, read_all
+from penstock.kafka.wire.apis import ApiKey
+from penstock.process.free_port import free_port
 
 PLACE = Place("answers", 0)
 PLANT = Path(__file__).parent / "plants" / "late_end_accepted.py"

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock.analyze import once
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.exactly_once import transactional_sink as once
+from penstock.analyze.exactly_once.batch_tokens import token_of
 from penstock.analyze.failures import AwayError
-from penstock.analyze.tokens import token_of
 from penstock.client.topics import Wanted, provide_topics
 from penstock.client.transactions import describe_transaction
 from penstock.drills.broker_process import BrokerProcess
 from penstock.drills.proxy import LossyProxy
-from penstock.drills.topic_reading import read_topic
-from penstock.free_port import free_port
-from penstock.wire.apis import ApiKey
+from penstock.drills.recording_clients import read_topic
+from penstock.kafka.target import KafkaTarget
+from penstock.kafka.wire.apis import ApiKey
+from penstock.process.free_port import free_port
 
 OUT, BATCHES = "out", "out.batches"
 WAITED_S = 2.0
@@ -33,8 +34,10 @@ def test_a_batch_whose_commit_was_not_answered_stands_once(
     gate = free_port()
     broker = start_broker(settings={"advertise": f"127.0.0.1:{gate}"})
     with LossyProxy(broker.port, gate) as proxy:
-        provide_topics(broker.address, [Wanted(OUT, 1), Wanted(BATCHES, 1)])
-        sink = once.OnceSink(OUT, BATCHES, f"127.0.0.1:{gate}", Checkpoint(tmp_path, "query"), {})
+        provide_topics(broker.target, [Wanted(OUT, 1), Wanted(BATCHES, 1)])
+        sink = once.TransactionalSink(
+            OUT, BATCHES, KafkaTarget.parse(f"127.0.0.1:{gate}"), Checkpoint(tmp_path, "query"), {}
+        )
         first, second = (token_of(number, "query", [f"{number}"]) for number in range(2))
         assert not sink.has(first)
         epoch = _epoch(broker)
@@ -61,6 +64,6 @@ def test_a_batch_whose_commit_was_not_answered_stands_once(
 
 
 def _epoch(broker: BrokerProcess) -> int:
-    found = describe_transaction(("127.0.0.1", broker.port), BATCHES)
+    found = describe_transaction(KafkaTarget((("127.0.0.1", broker.port),)), BATCHES)
     assert found is not None
     return found.producer_epoch

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from penstock.cli.main import main
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.topics import create_topic
+from penstock.drills.recording_clients import create_topic
 from penstock.errors import PenstockError
 
 Start = Callable[..., BrokerProcess]

@@ -14,15 +14,20 @@ import pytest
 
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Verdict, Violation
-from penstock.broker.events import Sync, Synced
-from penstock.config import BrokerConfig
+from penstock.config.broker import BrokerConfig
 from penstock.drills.broker_process import BROKER, BrokerProcess
-from penstock.drills.clients import Place, RecordingConsumer, RecordingProducer, read_all
-from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.recorder import Recorder
-from penstock.drills.topics import create_topic
-from penstock.runtime.disk import RealDisk, RealFile
-from penstock.runtime.syncing import SyncPool
+from penstock.drills.recording_clients import (
+    Place,
+    Recorder,
+    RecordingConsumer,
+    RecordingProducer,
+    create_topic,
+    read_all,
+)
+from penstock.queue.core.events import Sync, Synced
+from penstock.queue.server.disk import RealDisk, RealFile
+from penstock.queue.server.sync_pool import SyncPool
+from proof.storm.fragile_disk import FragileDisk
 
 CYCLES = 10
 ACKS_BEFORE_CUT = 100

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.plain_client import PlainClient, frame_of
 from penstock.drills.proxy import LossyProxy
 from penstock.drills.proxy_process import ProxyProcess
-from penstock.drills.storm.cast import Cast
-from penstock.drills.storm.director import Director
-from penstock.drills.storm.stage import PenstockStage
-from penstock.drills.storm.weather import Deed, Weather
-from penstock.wire.apis import ApiKey
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from penstock.wire.messages.metadata import MetadataRequest, MetadataResponse
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.kafka.wire.messages.metadata import MetadataRequest, MetadataResponse
+from proof.abuse.raw_client import PlainClient, frame_of
+from proof.storm.client_processes import Cast
+from proof.storm.fault_injector import Director
+from proof.storm.fault_schedule import Deed, Weather
+from proof.storm.target_broker import PenstockStage
 
 DEADLINE_S = 60.0
 SILENCE_S = 0.3

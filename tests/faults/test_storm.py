@@ -11,11 +11,11 @@ import pytest
 
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result, Violation
-from penstock.drills.storm.auditor import NAME as AUDITOR
-from penstock.drills.storm.cast import FULL
-from penstock.drills.storm.run import run_storm
-from penstock.drills.storm.weather import FIRST
 from penstock.errors import PenstockError
+from proof.storm.client_processes import FULL
+from proof.storm.fault_schedule import FIRST
+from proof.storm.offset_auditor import NAME as AUDITOR
+from proof.storm.run import run_storm
 
 SECONDS = 60
 

@@ -14,10 +14,8 @@ from confluent_kafka import Producer
 from penstock.assure.report import report_lines
 from penstock.assure.verdict import Result
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.clients import Place, RecordingProducer, read_all
-from penstock.drills.fragile_disk import FragileDisk
-from penstock.drills.recorder import Recorder
-from penstock.drills.topics import create_topic
+from penstock.drills.recording_clients import Place, Recorder, RecordingProducer, create_topic, read_all
+from proof.storm.fragile_disk import FragileDisk
 
 MIB = 1024 * 1024
 PLANT = Path(__file__).parent / "plants" / "failing_kernel_sync.py"

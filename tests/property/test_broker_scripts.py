@@ -10,9 +10,9 @@ from stage.batches import batch
 from stage.logs import cut
 from stage.nodes import Stage, ack_of, fetch_request, produce_request, records_of
 
-from penstock.records.batch import decode_header
-from penstock.wire.messages.metadata import MetadataRequest
-from penstock.wire.messages.produce import ProduceResponse
+from penstock.kafka.records.batch import decode_header
+from penstock.kafka.wire.messages.metadata import MetadataRequest
+from penstock.kafka.wire.messages.produce import ProduceResponse
 
 CLIENTS = (1, 2, 3)
 ACTIONS = ["produce", "produce", "repeat", "fetch", "wait", "metadata", "sync", "full", "time", "leave"]

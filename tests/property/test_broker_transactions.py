@@ -10,10 +10,10 @@ from stage.nodes import Stage
 from stage.owners import TransactionalProducer, position
 from stage.transactions import committed_values
 
-from penstock.broker.events import Synced
-from penstock.broker.partition import Partition
-from penstock.broker.transactions.changes import State
-from penstock.sim.inode import Mood
+from penstock.queue.core.events import Synced
+from penstock.queue.core.partition import Partition
+from penstock.queue.transactions.changes import State
+from proof.sim.inode import Mood
 
 ACTIONS = ["send", "send", "send", "hold", "commit", "commit", "abort", "other owner", "kill", "power", "wait"]
 PARTITIONS = 2

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import PeerError
-from penstock.wire import fetch as hot_fetch
-from penstock.wire import produce as hot_produce
-from penstock.wire.apis import ApiKey
-from penstock.wire.header import encode_request_header, encode_response_header
-from penstock.wire.message import decode, encode
-from penstock.wire.messages import fetch as cold_fetch
-from penstock.wire.messages import produce as cold_produce
-from penstock.wire.shape import Opening, learn_shape
+from penstock.kafka.wire import fetch as hot_fetch
+from penstock.kafka.wire import produce as hot_produce
+from penstock.kafka.wire.apis import ApiKey
+from penstock.kafka.wire.header import encode_request_header, encode_response_header
+from penstock.kafka.wire.message import decode, encode
+from penstock.kafka.wire.messages import fetch as cold_fetch
+from penstock.kafka.wire.messages import produce as cold_produce
+from penstock.kafka.wire.produce_shape import Opening, learn_shape
 
 PRODUCE_VERSIONS = range(3, 14)
 FETCH_VERSIONS = range(4, 19)

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from stage.batches import nullable, record
 
-from penstock.records.framing import framing_fault, walk
-from penstock.records.record import encode_varint
+from penstock.kafka.records.framing import framing_fault, walk
+from penstock.kafka.records.record import encode_varint
 
 KEYS = st.none() | st.binary(max_size=200)
 HEADERS = st.lists(st.tuples(st.binary(max_size=80), KEYS), max_size=4)

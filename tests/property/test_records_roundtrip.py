@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from stage.batches import batch, raw_batch, record, squeeze, xerial
 
 from penstock.errors import PeerError
-from penstock.records.batch import HEADER_SIZE, crc_matches, decode_header, refusal
-from penstock.records.compression import decompress
-from penstock.records.record import Record, decode_records
+from penstock.kafka.records.batch import HEADER_SIZE, crc_matches, decode_header, refusal
+from penstock.kafka.records.compression import decompress
+from penstock.kafka.records.record import Record, decode_records
 
 nullable = st.none() | st.binary(max_size=200)
 pairs = st.lists(st.tuples(nullable, nullable), min_size=1, max_size=8)

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import PeerError
-from penstock.wire import fields
-from penstock.wire.apis import APIS
-from penstock.wire.fields import Column, Scalar
-from penstock.wire.header import decode_request_header
-from penstock.wire.message import Message, Struct, columns, decode, encode
+from penstock.kafka.wire import fields
+from penstock.kafka.wire.apis import APIS
+from penstock.kafka.wire.fields import Column, Scalar
+from penstock.kafka.wire.header import decode_request_header
+from penstock.kafka.wire.message import Message, Struct, columns, decode, encode
 
 MESSAGES = [
     pytest.param(cls, version, id=f"{cls.__name__}-{version}")

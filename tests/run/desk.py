@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.free_port import free_port
+from penstock.process.free_port import free_port
 
 READY_WITHIN_S = 240.0
 STOP_WITHIN_S = 90.0

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.client.topics import describe_topics
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from tests.run.conftest import PLAIN
 from tests.run.test_supervisor import post, wait_for
 
@@ -23,7 +23,7 @@ APP = (
         'key="id"', 'key="id", guarantee=Guarantee(history="90 days")'
     )
     + """
-@plain.query(reads=clicks, writes="kept")
+@plain.query(reads=clicks, writes="kept", mode="realtime", every="5 seconds")
 def keep(clicks): return clicks.select("id", "_event")
 """
 )

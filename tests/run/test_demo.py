@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from tests.run.desk import Desk
 
 DEADLINE_S = 120.0

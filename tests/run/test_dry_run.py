@@ -93,12 +93,16 @@ def test_errors_of_the_plan_do_not_hide_those_that_spark_finds(tmp_path: Path) -
     assert "query keep: line 10: AnalysisException: [UNRESOLVED_COLUMN" in answer.stderr
 
 
-def test_the_mode_that_spark_found_is_printed(tmp_path: Path) -> None:
+def test_the_mode_and_the_meaning_that_spark_found_are_printed(tmp_path: Path) -> None:
     (tmp_path / "desk.py").write_text(queries())
     answer = penstock("run", "desk.py", "--dry-run", folder=tmp_path)
     assert answer.returncode == 0, answer.stderr
-    assert "query    keep: clicks -> kept (realtime)\n" in answer.stdout
+    assert "query    keep: clicks -> kept (realtime), append\n" in answer.stdout
+    assert ", upsert by id\n" in answer.stdout
     assert "(auto)" not in answer.stdout
+    answer = penstock("run", "desk.py", "--dry-run", "--json", folder=tmp_path)
+    found = json.loads(answer.stdout)["checked"].values()
+    assert [(one["kind"], one["key"]) for one in found] == [("append", None), ("upsert", ["id"])]
 
 
 def test_differences_to_the_queue_are_printed_while_it_runs_and_when_it_does_not(plain: AppProcess) -> None:

@@ -19,10 +19,10 @@ from confluent_kafka import Producer
 
 from examples.fraud.oracle import decisions
 from examples.fraud.storm import APP, run_storm
-from penstock import event
 from penstock.demo.purchases import purchases
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
+from penstock.events.headers import ID, QUERY, REASON, SOURCE
 
 DEADLINE_S = 120.0
 COUNT = 100
@@ -96,9 +96,9 @@ def test_each_purchase_is_answered_with_its_decision(fraud: AppProcess, connecti
     stored = wait_for("decisions", fraud, len(sent))
     assert {json.loads(record.value)["id"] for record in stored} == set(expected)
     for record in stored:
-        assert record.header(event.ID) == json.loads(record.value)["id"].encode()
-        assert record.header(event.QUERY) == b"decide"
-        assert (record.header(event.SOURCE) or b"").startswith(b"purchases/")
+        assert record.header(ID) == json.loads(record.value)["id"].encode()
+        assert record.header(QUERY) == b"decide"
+        assert (record.header(SOURCE) or b"").startswith(b"purchases/")
 
 
 def test_an_id_that_comes_again_with_another_purchase_is_decided_as_the_first(connection: HTTPConnection) -> None:
@@ -143,7 +143,7 @@ def test_what_comes_past_the_door_and_does_not_parse_becomes_a_dead_letter(
     producer.flush()
     dead = wait_for("purchases.dead", fraud, 3)
     assert {record.value for record in dead} >= {b"not json", b"\xff\xfe"}
-    reasons = b" ".join(record.header(event.REASON) or b"" for record in dead)
+    reasons = b" ".join(record.header(REASON) or b"" for record in dead)
     assert b"not JSON" in reasons
     assert b"field amount" in reasons
     purchase = next(purchases(4, datetime.now(UTC), 20.0))

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 
 WITHIN_S = 240.0
 KEYS = [f"card-{number}" for number in range(24)]

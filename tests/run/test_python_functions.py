@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from tests.run.conftest import PLAIN
 from tests.run.test_supervisor import post, wait_for
 

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from penstock.drills.app_process import AppProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from tests.run.test_supervisor import post, wait_for
 
 APP = """
@@ -116,6 +116,7 @@ def test_a_query_that_hangs_in_its_function_is_a_reason_and_one_without_input_is
         name = '{query="hangs"}'
         assert found[f"penstock_query_stalled_seconds{name}"] > found[f"penstock_query_stalled_limit_seconds{name}"]
         assert found[f"penstock_query_lag{name}"] == 1
+        assert all("query hangs" in reason for reason in reasons(app))
 
 
 def test_the_log_that_is_named_after_a_kill_9_of_analyze_says_what_it_did(app: AppProcess) -> None:

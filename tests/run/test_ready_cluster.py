@@ -1,4 +1,4 @@
-"""/ready on a Spark standalone cluster: red with its reason once the last executor is gone, green when one is back."""
+"""/ready on a Spark standalone cluster: red, with its reason, once the last executor is gone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cache import cache_folder
 from penstock.drills.app_process import AppProcess
-from penstock.free_port import free_port
 from penstock.jvm.jars import provide_jars
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import SPARK_LOCK, spark_home
+from penstock.process.cache import cache_folder
+from penstock.process.free_port import free_port
 from tests.run.conftest import PLAIN
 from tests.run.test_ready import metrics, reasons
 from tests.run.test_supervisor import post, wait_for

@@ -16,10 +16,10 @@ import pytest
 from penstock import App
 from penstock.drills.app_process import AppProcess, descendants
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from penstock.guarantee import Queue
-from penstock.plan import plan_app
-from penstock.runtime.supervisor import have_run
+from penstock.plan.planner import plan_app
+from penstock.supervisor.supervisor import have_run
 
 DEADLINE_S = 60.0
 FAULTY = """

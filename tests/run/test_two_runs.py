@@ -11,7 +11,7 @@ import pytest
 
 from penstock.drills.app_process import AppProcess
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.topic_reading import read_topic
+from penstock.drills.recording_clients import read_topic
 from tests.run.conftest import PLAIN
 from tests.run.test_supervisor import post, wait_for
 

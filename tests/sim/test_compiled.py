@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cache import cache_folder
-from penstock.compiled.make import make_compiled
-from penstock.compiled.modules import find_compiled
 from penstock.drills.broker_process import BrokerProcess
-from penstock.drills.plain_client import PlainClient
+from penstock.process.cache import cache_folder
+from penstock.queue.compiled.make import make_compiled
+from penstock.queue.compiled.modules import find_compiled
+from proof.abuse.raw_client import PlainClient
 
 SEEDS = 30
 
@@ -36,7 +36,7 @@ def compiled(need_tool: Callable[[str], str]) -> Path:
 def test_the_simulator_finds_nothing_in_the_compiled_broker() -> None:
     """What mypy believes of the types is checked when compiled code runs: a lie raises."""
     ran = subprocess.run(
-        [sys.executable, "-m", "penstock.sim", "--compiled", "--seeds", str(SEEDS)],
+        [sys.executable, "-m", "proof.sim", "--compiled", "--seeds", str(SEEDS)],
         capture_output=True,
         text=True,
         check=False,

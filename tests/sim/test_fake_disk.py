@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from penstock.sim.disk import FakeDisk
-from penstock.sim.inode import Mood
+from proof.sim.disk import FakeDisk
+from proof.sim.inode import Mood
 
 
 def made(seed: int = 1) -> FakeDisk:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sim.hunt import first_conviction, try_seed
-from penstock.sim.invariants import AFTER_STEP
-from penstock.sim.plants import PLANTS
-from penstock.sim.reply_checks import ON_REPLY
+from proof.sim.bugs.bugs import PLANTS
+from proof.sim.checks.invariants import AFTER_STEP
+from proof.sim.checks.replies import ON_REPLY
+from proof.sim.seeds import first_conviction, try_seed
 
 SEEDS_MAX = 400
 CASES = [(plant.name, name) for plant in PLANTS.values() for name in plant.convicted_by]

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from penstock.sim.hunt import first_conviction, make_world, try_seed
-from penstock.sim.story import run
+from proof.sim.seeds import first_conviction, make_world, try_seed
+from proof.sim.story import run
 
 FULL = os.environ.get("PENSTOCK_TEST") == "full"
 BLOCKS, SEEDS = (30, 60) if FULL else (4, 12)
@@ -36,4 +36,4 @@ def test_a_failure_names_the_seed_the_invariant_and_the_command() -> None:
 
     assert found is not None
     assert f"seed 1: {found.invariant}" in str(found)
-    assert "python -m penstock.sim --seed 1 --plant ack-before-fsync" in str(found)
+    assert "python -m proof.sim --seed 1 --plant ack-before-fsync" in str(found)

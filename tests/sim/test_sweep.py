@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from penstock.sim.sweep import sweep
+from proof.sim.sweep import sweep
 
 FULL = os.environ.get("PENSTOCK_TEST") == "full"
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from driving.records import read
 
-from penstock.analyze.dead_letters import DeadLetters
-from penstock.analyze.rows import AHEAD
+from penstock.analyze.frames.dead_letters import DeadLetters
+from penstock.analyze.frames.rows import AHEAD
 from penstock.app import App
 from penstock.client.topics import Wanted, provide_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import PenstockError
 from penstock.guarantee import Queue
-from penstock.plan import TopicPlan, plan_app
+from penstock.plan.plan import TopicPlan
+from penstock.plan.planner import plan_app
 
 
 def topic(name: str) -> TopicPlan:
@@ -28,8 +29,8 @@ def row(offset: int, value: bytes) -> dict[str, object]:
 
 def test_a_letter_that_the_queue_refuses_fails_the_batch_and_the_next_one_goes_on(broker: BrokerProcess) -> None:
     """A batch counts as done by what was delivered, not by what is no longer under way."""
-    provide_topics(broker.address, [Wanted("orders.dead", 1, settings={"max.message.bytes": "2000"})])
-    letters = DeadLetters(topic("orders"), broker.address)
+    provide_topics(broker.target, [Wanted("orders.dead", 1, settings={"max.message.bytes": "2000"})])
+    letters = DeadLetters(topic("orders"), broker.target)
     with pytest.raises(PenstockError, match="too large"):
         letters.write_rows([row(0, b"{"), row(1, b"{" * 5_000)])
     letters.write_rows([row(0, b"{"), row(2, b"[")])

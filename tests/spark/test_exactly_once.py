@@ -17,13 +17,13 @@ from driving.analyze import Analyze
 from driving.records import Reader, Record, read, reading
 
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.once import OnceSink
-from penstock.analyze.tokens import token_of
+from penstock.analyze.exactly_once.batch_tokens import token_of
+from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.client.topics import Wanted, provide_topics
 from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import PenstockError
 from penstock.guarantee import Queue, QueueKind
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 
 WITHIN_S = 240.0
 VICTIMS = ("broker", "jvm", "driver")
@@ -150,8 +150,10 @@ def _tells_of_bookings(record: Record) -> bool:
 
 def test_who_was_fenced_commits_nothing(broker: BrokerProcess, folder: Path) -> None:
     """An old driver that wakes up after its successor has begun: its batch is not seen, and it is told."""
-    provide_topics(broker.address, [Wanted("out", 1), Wanted("out.batches", 1)])
-    old, new = (OnceSink("out", "out.batches", broker.address, Checkpoint(folder, "none"), {}) for _ in range(2))
+    provide_topics(broker.target, [Wanted("out", 1), Wanted("out.batches", 1)])
+    old, new = (
+        TransactionalSink("out", "out.batches", broker.target, Checkpoint(folder, "none"), {}) for _ in range(2)
+    )
     first, second = (token_of(number, "query", [f"{number}"]) for number in range(2))
     assert old.open() is None
     old.commit([(b"k", b"first", ())], first)

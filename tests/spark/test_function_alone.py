@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from driving.analyze import APPS
+from pyspark import SparkContext
 
+from penstock.analyze.frames.spark_types import struct_words
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
-from penstock.analyze.spark_types import struct_words
-from penstock.config import AnalyzeConfig
+from penstock.config.analyze import AnalyzeConfig
+from penstock.events.schema import parse_schema
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
-from penstock.loading import load_app
-from penstock.schema import parse_schema
+from penstock.process.app_loader import load_app
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,7 @@ def spark(folder: Path) -> Iterator[SparkSession]:
     yield session
     session.stop()
     jvm.end()
+    SparkContext._gateway = SparkContext._jvm = None  # else the next Spark of this process looks for this JVM
 
 
 def test_a_query_function_is_tested_with_rows_in_and_rows_out(spark: SparkSession) -> None:
@@ -62,7 +65,7 @@ def test_a_column_of_the_user_tells_where_it_was_made(spark: SparkSession) -> No
     from pyspark.errors import ArithmeticException
     from pyspark.sql import functions as F
 
-    from penstock.analyze.call_sites import untold
+    from penstock.analyze.frames.call_sites import untold
 
     with untold():
         ours = F.lit(1) / F.col("id")

@@ -8,7 +8,7 @@ from driving.analyze import Analyze
 from driving.records import read, send
 
 from penstock.guarantee import Queue
-from penstock.jvm.kafka import KafkaNode
+from proof.oracle.kafka import KafkaNode
 
 
 def test_queries_cannot_tell_apache_kafka_from_our_broker(kafka_node: KafkaNode, folder: Path) -> None:

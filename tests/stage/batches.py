@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import cramjam
 import lz4.frame
 
-from penstock.records.batch import BatchHeader, encode_batch
-from penstock.records.record import encode_varint
+from penstock.kafka.records.batch import BatchHeader, encode_batch
+from penstock.kafka.records.record import encode_varint
 
 NOW_MS = 1_790_000_000_000
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import ErrorCode
-from penstock.wire.messages.heartbeat import HeartbeatRequest
-from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from penstock.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from penstock.wire.messages.offset_commit import (
+from penstock.kafka.wire.messages.heartbeat import HeartbeatRequest
+from penstock.kafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from penstock.kafka.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from penstock.kafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from penstock.kafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from stage.nodes import Stage
 
 

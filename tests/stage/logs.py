@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
-from penstock.config import BrokerConfig
-from penstock.log.layout import file_name
-from penstock.log.log import Log
-from penstock.log.reading import read
-from penstock.log.recovery import open_log
+from penstock.config.broker import BrokerConfig
+from penstock.config.topic import TopicConfig
+from penstock.kafka.records.batch import decode_header
 from penstock.ports import Buffer
-from penstock.records.batch import decode_header
-from penstock.sim.disk import FakeDisk
-from penstock.topic_config import TopicConfig
+from penstock.queue.log.layout import file_name
+from penstock.queue.log.log import Log
+from penstock.queue.log.reading import read
+from penstock.queue.log.recovery import open_log
+from proof.sim.disk import FakeDisk
 from stage.batches import NOW_MS
 
 FOLDER = "p"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from penstock.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
-from penstock.wire.messages.offset_commit import (
+from penstock.kafka.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from penstock.kafka.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from penstock.kafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -8,7 +8,27 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
-from penstock.broker.events import (
+from penstock.config.broker import BrokerConfig
+from penstock.kafka.records.opening import large_refusal
+from penstock.kafka.wire.apis import APIS
+from penstock.kafka.wire.header import decode_response_header, encode_request_header
+from penstock.kafka.wire.message import Message, decode, encode
+from penstock.kafka.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.kafka.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from penstock.kafka.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from penstock.ports import Buffer
+from penstock.queue.core.events import (
     Close,
     Connected,
     Disconnected,
@@ -27,28 +47,8 @@ from penstock.broker.events import (
     Sync,
     Synced,
 )
-from penstock.broker.node import Node
-from penstock.config import BrokerConfig
-from penstock.ports import Buffer
-from penstock.records.opening import large_refusal
-from penstock.sim.disk import FakeDisk
-from penstock.wire.apis import APIS
-from penstock.wire.header import decode_response_header, encode_request_header
-from penstock.wire.message import Message, decode, encode
-from penstock.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from penstock.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from penstock.wire.messages.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
+from penstock.queue.node import Node
+from proof.sim.disk import FakeDisk
 from stage.batches import NOW_MS, batch
 
 E = TypeVar("E")

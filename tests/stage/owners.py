@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.broker.partition import Partition
-from penstock.broker.transactions.changes import State
-from penstock.records.batch import TRANSACTIONAL
-from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from penstock.wire.messages.add_partitions_to_txn import (
+from penstock.kafka.records.batch import TRANSACTIONAL
+from penstock.kafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from penstock.kafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from penstock.wire.messages.txn_offset_commit import (
+from penstock.kafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from penstock.kafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from penstock.kafka.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from penstock.queue.core.partition import Partition
+from penstock.queue.transactions.changes import State
 from stage.batches import batch
 from stage.nodes import Stage, ack_of
 from stage.transactions import committed_values

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.log.log import Log
-from penstock.log.reading import aborted_between, read_until
-from penstock.log.transactional import append_marker, append_transactional
-from penstock.records.batch import TRANSACTIONAL, decode_header
-from penstock.records.marker import decode_marker
-from penstock.records.record import decode_records
+from penstock.kafka.records.batch import TRANSACTIONAL, decode_header
+from penstock.kafka.records.marker import decode_marker
+from penstock.kafka.records.record import decode_records
+from penstock.queue.log.log import Log
+from penstock.queue.log.reading import aborted_between, read_until
+from penstock.queue.log.transaction_batches import append_marker, append_transactional
 from stage.batches import NOW_MS, batch
 from stage.logs import cut
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from penstock.analyze.exactly_once.batch_tokens import TokenError
+from penstock.analyze.exactly_once.transactional_sink import _failure
 from penstock.analyze.failures import AwayError, Failure, failure_of, failure_text
-from penstock.analyze.once import _failure
 from penstock.analyze.python_error import last_python_error
-from penstock.analyze.tokens import TokenError
-from penstock.analyze.worker_output import WorkerOutput
+from penstock.jvm.worker_output import WorkerOutput
 
 TEXTS = Path(__file__).parent / "spark_errors"
 ZERO = "ZeroDivisionError: integer division or modulo by zero"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.analyze.newest import Newest, take
 from penstock.analyze.processing import add_look, processing
 from penstock.analyze.progress import Movement, Numbers, mark_of, take_progress
-from penstock.query_status import Processing
+from penstock.analyze.result_latency import Newest, take
+from penstock.events.query_status import Processing
 
 
 def test_least_mean_and_most_are_of_all_results_of_the_last_minute() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import AwayError, Failure
-from penstock.analyze.life import Life
+from penstock.analyze.lifecycle import Lifecycle
 from penstock.analyze.modes import Choice
-from penstock.analyze.newest import Newest
+from penstock.analyze.result_latency import Newest
 from penstock.analyze.runner import AnalyzeStatus, Job, Runner
-from penstock.analyze.worker_output import WorkerOutput
+from penstock.jvm.worker_output import WorkerOutput
+from penstock.plan.policies import Mode
 
 LOOKS_IN_A_SECOND = 10
 
@@ -61,14 +62,14 @@ def query() -> Query:
 @pytest.fixture
 def runner(query: Query, tmp_path: Path) -> Runner:
     job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
-    made = runner_of(job, tmp_path, Life(3, 60_000), Nowhere())
+    made = runner_of(job, tmp_path, Lifecycle(3, 60_000), Nowhere())
     made.start(0)
     return made
 
 
-def runner_of(job: Job, folder: Path, life: Life, queue: object) -> Runner:
+def runner_of(job: Job, folder: Path, life: Lifecycle, queue: object) -> Runner:
     output = WorkerOutput(folder / "spark.out")
-    return Runner(job, Choice("realtime"), Checkpoint(folder, "decide"), life, queue, output)  # type: ignore[arg-type]
+    return Runner(job, Choice(Mode.REALTIME), Checkpoint(folder, "decide"), life, queue, output)  # type: ignore[arg-type]
 
 
 def commit(tmp_path: Path, number: int) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def test_a_query_waits_for_a_leader_that_does_not_answer_and_then_starts(query: 
     """It is not parked: an unknown end of the topic says nothing about the checkpoint."""
     job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
     queue = Frozen()
-    runner = runner_of(job, tmp_path, Life(1, 600_000), queue)
+    runner = runner_of(job, tmp_path, Lifecycle(1, 600_000), queue)
     now_ms = 0
     for _ in range(10):
         runner.start(now_ms)
@@ -155,15 +156,15 @@ def test_a_query_waits_for_a_leader_that_does_not_answer_and_then_starts(query: 
 def test_a_query_whose_topic_was_made_again_is_parked_at_its_start(query: Query, tmp_path: Path) -> None:
     """The offsets of its checkpoint mean other records there."""
     job = Job("decide", ("purchases",), "decisions", lambda *_: query)  # type: ignore[arg-type, return-value]
-    first = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-1"))
+    first = runner_of(job, tmp_path, Lifecycle(3, 60_000), Nowhere(purchases="id-1"))
     first.start(0)
     (tmp_path / "decide" / "offsets").mkdir()
     (tmp_path / "decide" / "offsets" / "0").touch()
-    again = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-1"))
+    again = runner_of(job, tmp_path, Lifecycle(3, 60_000), Nowhere(purchases="id-1"))
     again.start(0)
     assert again.life.state == "running"
 
-    later = runner_of(job, tmp_path, Life(3, 60_000), Nowhere(purchases="id-2"))
+    later = runner_of(job, tmp_path, Lifecycle(3, 60_000), Nowhere(purchases="id-2"))
     later.start(0)
     assert later.life.state == "parked"
     assert "the topic purchases was deleted and made again" in str(later.life.reason)

@@ -170,7 +170,7 @@ def test_a_forged_history_is_convicted_by_name(story: str) -> None:
 
 
 def test_every_violation_has_a_forged_history() -> None:
-    """Those of transactions and groups stand in test_assure_dealings."""
+    """Those of transactions and groups stand in test_assure_group_evidence."""
     forged = {name for _, expected in FORGED.values() for name in expected}
     assert forged == {violation.value for violation in Violation} - DEALINGS
 

@@ -21,6 +21,7 @@ from bench.row import PATH, QUEUE, Row  # noqa: E402
 from bench.rows import ROWS, chosen  # noqa: E402
 from bench.runner import Values, sorted_in_turns  # noqa: E402
 from bench.stolen import Ticks, stolen_percent, ticks_now  # noqa: E402
+from bench.wrk import checked, find_wrk  # noqa: E402
 from penstock.errors import PenstockError  # noqa: E402
 
 SAID = """2000000 records sent, 76557.954371 records/sec (7.30 MB/sec), 3269.80 ms avg latency, 5308.00 ms max latency.
@@ -204,3 +205,26 @@ def test_what_the_host_kept_back_is_told(tmp_path: Path) -> None:
     stat.write_text("cpu  150 0 50 820 10 0 0 70 9 0\n")
     assert stolen_percent(before, ticks_now(stat)) == 30.0
     assert stolen_percent(before, before) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ({"statuses": {"202": 9, "503": 1}}, '"503": 1'),
+        ({"statuses": {}}, "not every answer was 202"),
+        ({"errors": 1}, "1 requests failed"),
+        ({"unanswered": 66}, "66 of 64 connections got no answer"),
+    ],
+)
+def test_an_http_load_fails_when_a_request_was_not_accepted(found: dict[str, Any], why: str) -> None:
+    """One request of each connection is under way when the load ends."""
+    report = {"requests_per_s": 5.0, "statuses": {"202": 9}, "errors": 0, "unanswered": 65}
+    assert checked(dict(report), connections=64) == {"requests_per_s": 5.0}
+    with pytest.raises(PenstockError, match=why):
+        checked(report | found, connections=64)
+
+
+def test_the_http_rows_name_the_package_of_a_missing_wrk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(PenstockError, match="apt install wrk"):
+        find_wrk()

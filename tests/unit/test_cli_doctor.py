@@ -12,14 +12,14 @@ from uuid import UUID
 
 import pytest
 
-from penstock.broker.changes import Change, ClusterNamed, TopicCreated, TopicDeleted, encode_change
 from penstock.cli.main import main
-from penstock.cli.read_only import ReadOnlyDisk
-from penstock.compiled.modules import DIGESTS, compiled_folder, digest_of
 from penstock.errors import StorageError
-from penstock.log.witness import Witness, encode_witness
-from penstock.records.batch import assign_offset
-from penstock.records.record import encode_values
+from penstock.kafka.records.batch import assign_offset
+from penstock.kafka.records.record import encode_values
+from penstock.queue.compiled.modules import DIGESTS, compiled_folder, digest_of
+from penstock.queue.core.catalog_changes import Change, ClusterNamed, TopicCreated, TopicDeleted, encode_change
+from penstock.queue.log.durable_point import DurablePoint, encode_durable_point
+from penstock.queue.offline.read_only_disk import ReadOnlyDisk
 
 ORDERS = UUID(int=1)
 
@@ -40,7 +40,7 @@ def store(folder: Path, *values: bytes) -> Path:
         assign_offset(batch, offset)
         log += batch
     (folder / f"{0:020}.log").write_bytes(log)
-    (folder / "durable").write_bytes(encode_witness(Witness(2, len(values), 0, len(log), 0)))
+    (folder / "durable").write_bytes(encode_durable_point(DurablePoint(2, len(values), 0, len(log), 0)))
     return folder / f"{0:020}.log"
 
 

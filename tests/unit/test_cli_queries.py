@@ -7,10 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from penstock.cli.queries_text import HEAD, head, number, reasons, rows, size
-from penstock.cli.records_text import Shown
-from penstock.cli.tap_text import Lines, cells, clipped, local_time
-from penstock.query_status import QueryStatus
+from penstock.cli.queries import HEAD, head, number, reasons, rows, size
+from penstock.cli.shared.record_text import Lines, cells, clipped, local_time
+from penstock.client.record import Record
+from penstock.events.query_status import QueryStatus
 
 NOW_MS = 1_794_800_000_000
 
@@ -75,8 +75,8 @@ def test_numbers_and_sizes() -> None:
     assert [size(value) for value in (0, 1023, 1024, 3 * 2**30)] == ["0 B", "1023 B", "1 KiB", "3.0 GiB"]
 
 
-def record(value: bytes, topic: str = "t", key: bytes | None = b"k") -> Shown:
-    return Shown(topic, 0, 1, NOW_MS, key, value, [])
+def record(value: bytes, topic: str = "t", key: bytes | None = b"k") -> Record:
+    return Record(topic, 0, 1, NOW_MS, key, value, [])
 
 
 def test_a_line_is_never_wider_than_the_terminal() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.addresses import parse_address
 from penstock.cli.main import main
-from penstock.config import BrokerConfig
+from penstock.config.addresses import parse_address
+from penstock.config.broker import BrokerConfig
+from penstock.config.layers import client_address, load_config
 from penstock.errors import ConfigError
-from penstock.settings import client_address, load_config
 
 
 def write(folder: Path, name: str, text: str) -> None:

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.cli.output import count, print_table
 from penstock.cli.produce import Failures, given_records
-from penstock.cli.records_text import Shown, as_json, as_line, escaped, iso_time, json_bytes
-from penstock.cli.standing import TAIL_MAX, Standing, group_fault, short_ids
-from penstock.cli.starting import parse_from
+from penstock.cli.shared.group_offsets import TAIL_MAX, Standing, group_fault, short_ids
+from penstock.cli.shared.output import count, print_table
+from penstock.cli.shared.record_text import as_json, as_line, escaped, iso_time, json_bytes
+from penstock.cli.shared.start_offsets import parse_from
 from penstock.cli.transactions import ended_text
+from penstock.client.record import Record
 from penstock.client.transactions import Ending
 
-RECORD = Shown("t", 1, 42, 1_700_000_000_123, b"k", b"v", [("h", b"1"), ("h", None)])
+RECORD = Record("t", 1, 42, 1_700_000_000_123, b"k", b"v", [("h", b"1"), ("h", None)])
 
 
 @given(st.binary(max_size=200))

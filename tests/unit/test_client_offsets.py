@@ -11,9 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.analyze.failures import AwayError
-from penstock.analyze.queue import Queue
-from penstock.cli import description, standing
+from penstock.analyze.queue_probe import Queue
+from penstock.cli import topic_description as description
+from penstock.cli.shared import group_offsets as standing
 from penstock.client.offsets import is_unknown, offset_range, offsets_at_time
+from penstock.kafka.target import KafkaTarget
 
 UNKNOWN = -1001
 
@@ -52,7 +54,7 @@ def test_only_the_answer_to_a_time_may_be_minus_one() -> None:
 
 
 def queue_of(client: Client, partitions: int) -> Queue:
-    queue = Queue("127.0.0.1:1")
+    queue = Queue(KafkaTarget.parse("127.0.0.1:1"))
     queue._admin = client  # type: ignore[assignment]
     queue._partitions = {"t": partitions}
     return queue

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.client import topic_limits
 from penstock.client.topic_limits import SETTING, TopicLimits
+from penstock.kafka.target import KafkaTarget
 
 
 class Admin:
@@ -40,7 +41,7 @@ def asked(*planned: int | str) -> list[tuple[bool, int | None]]:
     """What is known after each answer."""
 
     async def run() -> list[tuple[bool, int | None]]:
-        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
+        limits = TopicLimits(KafkaTarget.parse("127.0.0.1:1"), ["t"], fail)
         limits._client = Admin(*planned)
         return [(await limits.refresh(), limits.bytes_max("t")) for _ in planned]
 
@@ -60,7 +61,7 @@ def test_a_queue_that_tells_no_limit_has_answered(code: str) -> None:
 def test_each_change_is_told_once() -> None:
     async def run() -> list[tuple[str, int]]:
         told: list[tuple[str, int]] = []
-        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
+        limits = TopicLimits(KafkaTarget.parse("127.0.0.1:1"), ["t"], fail)
         limits._client = Admin(1_000, 1_000, 2_000)
         limits.on_limit(lambda topic, bytes_max: told.append((topic, bytes_max)))
         for _ in range(3):
@@ -74,7 +75,7 @@ def test_calls_at_the_same_time_share_requests() -> None:
     """The first call asks; all that came while it was under way share one more, which began after they came."""
 
     async def run() -> int:
-        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
+        limits = TopicLimits(KafkaTarget.parse("127.0.0.1:1"), ["t"], fail)
         admin = limits._client = Admin(*range(1_000, 1_100))
         assert all(await asyncio.gather(*[limits.refresh() for _ in range(100)]))
         return admin.asked
@@ -84,7 +85,7 @@ def test_calls_at_the_same_time_share_requests() -> None:
 
 def test_an_answer_that_comes_too_late_for_its_caller_is_taken() -> None:
     async def run() -> int | None:
-        limits = TopicLimits("127.0.0.1:1", ["t"], fail)
+        limits = TopicLimits(KafkaTarget.parse("127.0.0.1:1"), ["t"], fail)
         answer: Future[Any] = Future()
         told = asyncio.Event()
         limits.on_limit(lambda *_: told.set())
@@ -105,7 +106,7 @@ def test_an_answer_that_comes_too_late_for_its_caller_is_taken() -> None:
 def test_a_reader_of_limits_that_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> BaseException:
         ended: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        limits = TopicLimits("127.0.0.1:1", ["t"], ended.set_result)
+        limits = TopicLimits(KafkaTarget.parse("127.0.0.1:1"), ["t"], ended.set_result)
         limits._client = Admin(1_000)  # the second request raises IndexError
         await limits.start()
         return await asyncio.wait_for(ended, 30)

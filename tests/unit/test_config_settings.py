@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from penstock.config import AnalyzeConfig, BrokerConfig, build_config, clipped, hint
+from penstock.config.analyze import AnalyzeConfig
+from penstock.config.broker import BrokerConfig
+from penstock.config.setting import build_config, clipped, hint
+from penstock.config.topic import TOPIC_SETTINGS, TopicConfig, topic_config, topic_faults
 from penstock.errors import ConfigError
-from penstock.topic_config import TOPIC_SETTINGS, TopicConfig, topic_config, topic_faults
 
 BOUNDED = [field for field in dataclasses.fields(BrokerConfig) if type(field.default) is int]
 

@@ -16,7 +16,7 @@ from penstock.guarantee import (
     refusals,
     weakest,
 )
-from penstock.policies import policy_of
+from penstock.plan.policies import policy_of
 
 ONE = Queue()
 CLUSTER = Queue("kafka", 3)

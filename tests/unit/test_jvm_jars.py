@@ -10,9 +10,10 @@ from threading import Lock
 
 import pytest
 
-from penstock.cache import cache_folder
 from penstock.errors import ConfigError
-from penstock.jvm.jars import KAFKA_LOCK, Jar, provide_jars, read_lock
+from penstock.jvm.jars import Jar, provide_jars, read_lock
+from penstock.process.cache import cache_folder
+from proof.oracle.tools import KAFKA_LOCK
 
 
 class Registry:

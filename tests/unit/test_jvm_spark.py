@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.jvm.archive import ClassArchive
+from penstock.jvm.class_archive import ClassArchive
 from penstock.jvm.jars import read_lock
 from penstock.jvm.spark import SPARK_LOCK, SparkJvm, spark_command, spark_home
 

@@ -6,13 +6,13 @@ import pytest
 from stage.batches import batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, path, put, read_all, stage, sync
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
-from penstock.log.inspect import inspect_partition
-from penstock.log.log import Log
-from penstock.log.segment import AHEAD_BYTES
-from penstock.sim.disk import FakeDisk
-from penstock.sim.inode import Mood
-from penstock.topic_config import TopicConfig
+from penstock.queue.log.inspection import inspect_partition
+from penstock.queue.log.log import Log
+from penstock.queue.log.segment import AHEAD_BYTES
+from proof.sim.disk import FakeDisk
+from proof.sim.inode import Mood
 
 PAGE = 4096
 LARGE = bytes(AHEAD_BYTES // 4)

@@ -6,15 +6,15 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, cut, new_disk, opened, overwrite, path, put, read_all, stage, sync
 
-from penstock.log.inspect import Kind, inspect_partition
-from penstock.log.log import Log
-from penstock.log.producers import Sent
-from penstock.log.reading import DamagedError, read
-from penstock.log.retention import plan_start, should_roll
-from penstock.records.batch import decode_header
-from penstock.sim.disk import FakeDisk
-from penstock.sim.inode import Mood
-from penstock.topic_config import TopicConfig
+from penstock.config.topic import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.queue.log.inspection import Kind, inspect_partition
+from penstock.queue.log.log import Log
+from penstock.queue.log.producers import Sent
+from penstock.queue.log.reading import DamagedError, read
+from penstock.queue.log.retention import plan_start, should_roll
+from proof.sim.disk import FakeDisk
+from proof.sim.inode import Mood
 
 COUNTS = (1, 3, 2, 1)
 STARTS = (0, 1, 4, 6)

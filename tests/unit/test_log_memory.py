@@ -7,12 +7,12 @@ from stage.batches import NOW_MS, batch
 from stage.logs import LIMITS, new_disk, opened, put, read_all, stage, sync
 from stage.transactions import committed_values, stage_end, stage_part
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
-from penstock.log.reading import offset_of_latest_time, read
-from penstock.records.batch import decode_header
-from penstock.records.record import decode_records
-from penstock.sim.inode import Mood
-from penstock.topic_config import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.kafka.records.record import decode_records
+from penstock.queue.log.reading import offset_of_latest_time, read
+from proof.sim.inode import Mood
 
 MEMORY = TopicConfig(in_memory=True)
 

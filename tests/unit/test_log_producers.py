@@ -6,8 +6,8 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.logs import new_disk, opened, put
 
-from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
-from penstock.log.producers import REMEMBERED, Fault, ProducerTable, Sent
+from penstock.queue.log.producer_snapshot import decode_snapshot, encode_snapshot
+from penstock.queue.log.producers import REMEMBERED, Fault, ProducerTable, Sent
 
 TOP = 2**31 - 1
 

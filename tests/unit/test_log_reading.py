@@ -6,11 +6,11 @@ import pytest
 from stage.batches import GZIP, LZ4, NONE, NOW_MS, SNAPPY, ZSTD, batch, raw_batch
 from stage.logs import cut, new_disk, opened, put, read_all, stage
 
-from penstock.log.log import Log
-from penstock.log.reading import offset_for_time, offset_of_latest_time, read
-from penstock.log.retention import plan_start, should_roll
-from penstock.records.batch import decode_header
-from penstock.topic_config import TopicConfig
+from penstock.config.topic import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.queue.log.log import Log
+from penstock.queue.log.reading import offset_for_time, offset_of_latest_time, read
+from penstock.queue.log.retention import plan_start, should_roll
 
 CODECS = [NONE, GZIP, SNAPPY, LZ4, ZSTD]
 

@@ -6,14 +6,15 @@ import pytest
 from stage.batches import batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, read_all, stage, sync
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError, SyncFailedError
-from penstock.log.log import Log
-from penstock.log.reading import DamagedError, read
-from penstock.log.witness import Witness, decode_witness, encode_witness
-from penstock.records.batch import decode_header
-from penstock.sim.disk import FakeDisk
-from penstock.sim.inode import Mood
-from penstock.topic_config import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.queue.log.durable_point import DurablePoint, decode_durable_point, encode_durable_point
+from penstock.queue.log.inspection import inspect_partition
+from penstock.queue.log.log import Log
+from penstock.queue.log.reading import DamagedError, read
+from proof.sim.disk import FakeDisk
+from proof.sim.inode import Mood
 
 SMALL = TopicConfig(segment_bytes=500)
 WITNESS = f"{FOLDER}/durable"
@@ -147,8 +148,8 @@ def restart(disk: FakeDisk, data: bytes) -> None:
         if name not in ("durable", f"{0:020d}.log"):
             disk.remove(f"{FOLDER}/{name}")
     overwrite(disk, path(0, ".log"), data)
-    witness = Witness(9, 3, 0, len(data), 0)
-    overwrite(disk, WITNESS, bytes(512) + encode_witness(witness) + bytes(468))
+    witness = DurablePoint(9, 3, 0, len(data), 0)
+    overwrite(disk, WITNESS, bytes(512) + encode_durable_point(witness) + bytes(468))
 
 
 @pytest.mark.parametrize("missing", [1, 40, 70, 150])
@@ -216,18 +217,79 @@ def test_a_power_cut_takes_only_what_was_not_acknowledged(mood: Mood) -> None:
         assert again.next_offset == len(found) == put(again, batch())[0]
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("mood", list(Mood))
+def test_a_power_cut_before_the_first_sync_leaves_no_damage(mood: Mood, is_killed: bool) -> None:
+    """Several groups and segments are written, none is acknowledged; also after kills."""
+    for seed in range(100):
+        disk = new_disk()
+        disk.chance.seed(seed)
+        for _ in range(4 if is_killed else 0):
+            opened(disk, SMALL)
+        log = opened(disk, SMALL)
+        for _ in range(4):
+            stage(log, batch([b"a" * 40]))
+            log.flush()
+            stage(log, batch([b"b" * 120]))
+        log.flush()
+        assert len(log.segments) > 1
+        disk.cut_power(mood)
+        assert [finding for finding in inspect_partition(disk, FOLDER) if finding.is_damage] == []
+        again = opened(disk, SMALL)
+        assert again.next_offset == len(read_all(again)) == put(again, batch())[0]
+
+
+def test_without_a_witness_a_segment_behind_an_empty_one_is_kept() -> None:
+    """It looks like a power cut before the first sync, but its records were acknowledged."""
+    disk = new_disk()
+    log = opened(disk, SMALL)
+    put(log, *(batch([b"x" * 300]) for _ in range(2)))
+    overwrite(disk, path(0, ".log"), b"")
+    disk.remove(WITNESS)
+    again = opened(disk, SMALL)
+    with pytest.raises(DamagedError):
+        read(again, 0, 1000)
+    assert decode_header(read(again, 1, 1000)).base_offset == 1
+    assert torn(disk) == []
+
+
+def test_only_the_first_write_of_a_partition_waits_for_a_sync() -> None:
+    """Later groups are written without one, also after a kill."""
+    disk = new_disk()
+    log = opened(disk)
+    disk.faults.rates = {"sync": 1.0}
+    stage(log, batch())
+    with pytest.raises(StorageError):
+        log.flush()
+    assert log.stopped is not None
+    disk.faults.calm_down()
+    log = opened(disk)
+    for _ in range(4):
+        put(log, batch())
+        disk.faults.rates = {"sync": 1.0, "sync_folder": 1.0}
+        stage(log, batch())
+        log.flush()
+        disk.faults.calm_down()
+        sync(log)
+    log = opened(disk)
+    disk.faults.rates = {"sync": 1.0, "sync_folder": 1.0}
+    stage(log, batch())
+    log.flush()
+    assert log.next_offset == 9
+
+
 def test_two_slots_of_a_witness_survive_a_torn_write() -> None:
     """The newer whole one counts."""
-    old, new = Witness(4, 10, 0, 700, 0), Witness(5, 11, 0, 800, 0)
+    old, new = DurablePoint(4, 10, 0, 700, 0), DurablePoint(5, 11, 0, 800, 0)
     file = bytearray(1024)
-    file[0:44] = encode_witness(old)
-    file[512:556] = encode_witness(new)
-    assert decode_witness(bytes(file)) == new
+    file[0:44] = encode_durable_point(old)
+    file[512:556] = encode_durable_point(new)
+    assert decode_durable_point(bytes(file)) == new
     file[530] ^= 1
-    assert decode_witness(bytes(file)) == old
+    assert decode_durable_point(bytes(file)) == old
     file[3] ^= 1
-    assert decode_witness(bytes(file)) is None
-    assert decode_witness(b"") is None
+    assert decode_durable_point(bytes(file)) is None
+    assert decode_durable_point(b"") is None
 
 
 def test_every_byte_of_the_witness_flipped_loses_nothing() -> None:

@@ -6,10 +6,10 @@ import pytest
 from stage.batches import batch
 from stage.logs import new_disk
 
-from penstock.log.scan import PIECE_BYTES_MAX, WINDOW_BYTES, Damage, walk
+from penstock.kafka.records.batch import assign_offset
 from penstock.ports import File
-from penstock.records.batch import assign_offset
-from penstock.sim.disk import FakeFile
+from penstock.queue.log.scan import PIECE_BYTES_MAX, WINDOW_BYTES, Damage, walk
+from proof.sim.disk import FakeFile
 
 LARGE = 100_000
 

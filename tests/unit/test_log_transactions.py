@@ -7,15 +7,15 @@ from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, new_disk, opened, overwrite, path, put, sync
 from stage.transactions import committed_values, stage_end, stage_part
 
+from penstock.config.topic import TopicConfig
 from penstock.errors import StorageError
-from penstock.log.log import Log
-from penstock.log.producer_snapshot import decode_snapshot, encode_snapshot
-from penstock.log.producers import Fault, ProducerTable
-from penstock.log.reading import aborted_between, read
-from penstock.records.batch import decode_header, encode_filler
-from penstock.records.marker import Marker, decode_marker, encode_marker
-from penstock.sim.disk import FakeDisk
-from penstock.topic_config import TopicConfig
+from penstock.kafka.records.batch import decode_header, encode_filler
+from penstock.kafka.records.marker import Marker, decode_marker, encode_marker
+from penstock.queue.log.log import Log
+from penstock.queue.log.producer_snapshot import decode_snapshot, encode_snapshot
+from penstock.queue.log.producers import Fault, ProducerTable
+from penstock.queue.log.reading import aborted_between, read
+from proof.sim.disk import FakeDisk
 
 SMALL = TopicConfig(segment_bytes=400)
 

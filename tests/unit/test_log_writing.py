@@ -6,12 +6,12 @@ import pytest
 from stage.batches import NOW_MS, batch
 from stage.logs import FOLDER, bytes_of, cut, new_disk, opened, path, put, read_all, stage, sync
 
-from penstock.config import MIB
+from penstock.config.setting import MIB
+from penstock.config.topic import TopicConfig
 from penstock.errors import InvariantError, StorageError
-from penstock.log.reading import read
-from penstock.records.batch import decode_header
-from penstock.sim.inode import Mood
-from penstock.topic_config import TopicConfig
+from penstock.kafka.records.batch import decode_header
+from penstock.queue.log.reading import read
+from proof.sim.inode import Mood
 
 
 def test_a_batch_is_visible_only_when_it_is_durable() -> None:
@@ -24,7 +24,8 @@ def test_a_batch_is_visible_only_when_it_is_durable() -> None:
     assert len(bytes_of(disk, path(0, ".log"))) == log.active.end
     assert len(read(log, 0, MIB)) == 0
     files, folders = log.begin_sync()
-    assert folders == [FOLDER]
+    assert folders == []
+    assert f"{0:020d}.log" in disk.folder(FOLDER).durable_names
     assert len(read(log, 0, MIB)) == 0
     for file in files:
         file.sync()

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from penstock import App, Guarantee, sources
-from penstock.app_checks import app_faults, stream_names
-from penstock.client.topics import wanted_topics
-from penstock.dashboard.facts import page_facts
+from penstock.edge.dashboard.app_facts import page_facts
 from penstock.errors import ConfigError
 from penstock.guarantee import Queue
-from penstock.plan import Plan, plan_app, sql_with_views
-from penstock.runtime.plan_text import plan_json, plan_lines
+from penstock.plan.checks import app_faults
+from penstock.plan.plan import Plan
+from penstock.plan.planner import plan_app
+from penstock.plan.sql import sql_with_views, stream_names
+from penstock.plan.text import plan_json, plan_lines
+from penstock.plan.topics import wanted_topics
 
 SCHEMA = "id STRING, card STRING, amount DOUBLE, at TIMESTAMP"
 

@@ -17,8 +17,8 @@ from typing import Any
 from schemas import make_values, read_schema, versions
 
 from penstock.jvm.java import find_java
-from penstock.jvm.tools import kafka_class_path
-from penstock.wire.apis import APIS
+from penstock.kafka.wire.apis import APIS
+from proof.oracle.tools import kafka_class_path
 
 _HERE = Path(__file__).parent
 _GOLDEN = _HERE.parents[1] / "tests" / "compat" / "golden"

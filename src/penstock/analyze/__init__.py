@@ -1,1 +1,30 @@
-"""Continuous queries on Spark; the only place that imports it."""
+"""Runs the continuous queries of an app on Spark; only this package and the demo app import PySpark.
+
+__main__        entry point of the process `analyze`
+conductor       starts Spark, builds all queries, runs them until the process stops
+dry_run         asks Spark, without a queue, which queries can run and how
+
+query_builder   builds each query as a streaming DataFrame, or lists its errors
+frames/         DataFrames: records to rows, rows to results, dead letters
+modes           chooses real time or micro-batches for a query, with the reason
+jobs            starts queries and dead letters on Spark with their options and checkpoints
+exactly_once/   writes the results and the token of a batch in one transaction
+
+runner          runs one query: starts it, reads its progress, notices its end
+lifecycle       the states of one query: starting, running, waiting, restarting, parked, stopped
+failures        classifies the error of an ended query by what must happen next
+python_error    finds the last Python error and its line in Spark's text
+checkpoints     the checkpoint folder of a query: mode, topic ids, positions, sync
+
+progress        turns Spark's progress reports into numbers: lag, rates, watermark, movement
+processing      least, mean and most processing time over the last minute
+result_latency  samples the latest results of output topics: latency and position
+queue_probe     asks the queue for partitions, topic ids and offsets
+reporter        thread that writes the status of each query to penstock.queries
+
+session         opens the Spark session of a run, and one session a query
+settings        every Spark setting with its origin, and the task slots needed
+setting_names   finds misspelt names of Spark settings
+task_slots      asks Spark how many task slots its executors have
+event_logs      deletes old event logs of Spark
+"""

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from penstock.errors import ConfigError, PenstockError
-from penstock.lifeline import die_with_parent
-from penstock.orders import Orders
-from penstock.run_spec import LEASED, read_spec
+from penstock.plan.run_spec import LEASED
+from penstock.process.lifeline import die_with_parent
+from penstock.process.run_spec_file import read_spec
+from penstock.process.supervisor_orders import Orders
 
 
 def main() -> int:
@@ -18,7 +19,7 @@ def main() -> int:
     orders = Orders()
     die_with_parent(lambda line: orders.take(line, time.monotonic()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
-    from penstock.analyze.running import run_queries
+    from penstock.analyze.conductor import run_queries
 
     try:
         return run_queries(read_spec(Path(sys.argv[1])), orders if LEASED in sys.argv[2:] else None)

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.analyze.exactly_once.batch_tokens import Token, token_of
 from penstock.analyze.modes import Choice
-from penstock.analyze.tokens import Token, token_of
+from penstock.plan.policies import Mode
 
 
 class Checkpoint:
@@ -66,7 +67,8 @@ class Checkpoint:
             return None
         try:
             kept = json.loads(self._mode_file.read_text())
-            return Choice(kept["mode"], kept["reason"])
+            mode = Mode(kept["mode"])
+            return None if mode is Mode.AUTO else Choice(mode, kept["reason"])
         except (OSError, ValueError, KeyError):
             return None
 
@@ -115,19 +117,19 @@ class Checkpoint:
         self._synced_ns = newest
 
 
-def switch_fault(asked: str, remembered: Choice | None, against: str | None = None) -> str | None:
+def switch_fault(asked: Mode, remembered: Choice | None, against: str | None = None) -> str | None:
     """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
-    if remembered is not None and against is not None and remembered.mode == "realtime":
+    if remembered is not None and against is not None and remembered.mode is Mode.REALTIME:
         return (
             "its checkpoint was begun in real time, and exactly-once needs micro-batches: give the query another name "
             "and another topic to write, to begin anew"
         )
-    if remembered is None or asked == "auto" or asked == remembered.mode:
+    if remembered is None or asked is Mode.AUTO or asked is remembered.mode:
         return None
-    words = {"realtime": "real time", "microbatch": "micro-batches"}
+    words = {Mode.REALTIME: "real time", Mode.MICROBATCH: "micro-batches"}
     return (
         f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
-        f"say mode={remembered.mode!r}, or give the query another name to begin anew"
+        f"say mode='{remembered.mode}', or give the query another name to begin anew"
     )
 
 

@@ -1,35 +1,45 @@
-"""Builds every query, starts them, and looks after all of them until the end."""
+"""All queries of a run: Spark is started while the app is read, then every query is looked after until the end."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from penstock.analyze.building import Refused, refuse_all
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.life import Life, ready_words
+from penstock.analyze.lifecycle import Lifecycle, ready_words
 from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
-from penstock.analyze.newest import Newest
 from penstock.analyze.progress import is_time_for_letters
-from penstock.analyze.queue import Queue
+from penstock.analyze.query_builder import Refused, refuse_all
+from penstock.analyze.queue_probe import Queue
+from penstock.analyze.reporter import Reporter
+from penstock.analyze.result_latency import Newest
 from penstock.analyze.runner import AnalyzeStatus, Job, Runner
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import origins_of, session_settings, slots_needed
-from penstock.analyze.start import SparkStart
-from penstock.analyze.status import Reporter
 from penstock.analyze.task_slots import TaskSlots
-from penstock.errors import PenstockError
+from penstock.client.lease import UNSAFE_AFTER_S
+from penstock.errors import ConfigError, PenstockError
+from penstock.events.query_status import QueryState, QueryStatus
+from penstock.jvm.java import find_java
 from penstock.jvm.spark import SparkJvm
-from penstock.orders import Orders
-from penstock.plan import Plan
-from penstock.query_status import QueryStatus
-from penstock.run_spec import RunSpec, write_private
+from penstock.jvm.spark_start import SparkStart
+from penstock.plan.plan import Plan
+from penstock.plan.policies import Mode
+from penstock.plan.run_spec import RunSpec
+from penstock.process.run_spec_file import write_private
+from penstock.process.supervisor_orders import Orders
 
 _LOOK_S = 0.1
 _TOPICS_S = 0.05
@@ -108,9 +118,9 @@ class Conductor:
     def _all_progressed(self) -> bool:
         """Whether no real-time query has its first batch still before it."""
         return all(
-            runner.numbers.checkpoint_ms is not None or runner.life.state == "parked"
+            runner.numbers.checkpoint_ms is not None or runner.life.state is QueryState.PARKED
             for runner in self._runners
-            if runner.choice.mode == "realtime"
+            if runner.choice.mode is Mode.REALTIME
         )
 
     def _await_topics(self, stopping: threading.Event) -> None:
@@ -134,25 +144,25 @@ class Conductor:
         for query in self._plan.queries.values():
             kept = self._checkpoint(query.name).remembered()
             try:
-                if fault := switch_fault(query.options.mode, kept, query.against_real_time):
+                if fault := switch_fault(query.mode, kept, query.against_real_time):
                     raise Refused(fault)
-                built = self._jobs.build(query, Choice("realtime"))
+                built = self._jobs.build(query, Choice(Mode.REALTIME))
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
             against = query.against_real_time or obstacle(built.operators)
-            choice = kept or choose(query.options.mode, query.every_ms, against)
-            self._runners.append(self._runner(self._jobs.of_query(query, (Choice("realtime"), built)), choice))
+            choice = kept or choose(query.mode, query.every_ms, against)
+            self._runners.append(self._runner(self._jobs.of_query(query, (Choice(Mode.REALTIME), built)), choice))
         refuse_all(faults)
         for topic in self._plan.read_topics:
-            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice("microbatch"))
+            letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice(Mode.MICROBATCH))
             letters.life.postpone("it begins when the queries have little before them")
             self._letters.append(letters)
 
     def _may_be_real_time(self) -> bool:
         return any(
             may_be_real_time(
-                query.options.mode,
+                query.mode,
                 query.every_ms,
                 self._checkpoint(query.name).remembered(),
                 query.against_real_time,
@@ -164,7 +174,7 @@ class Conductor:
         return Checkpoint(self._checkpoints, name)
 
     def _runner(self, job: Job, choice: Choice) -> Runner:
-        life = Life(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
+        life = Lifecycle(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
         return Runner(job, choice, self._checkpoint(job.name), life, self._queue, self._start.worker_output)
 
     def _begin(self, runner: Runner) -> None:
@@ -177,9 +187,9 @@ class Conductor:
         for runner in self._runners:
             life = runner.life
             before = life.state, life.reason
-            if life.state != "parked" and (error := self._topic_error(runner.job)):
+            if life.state is not QueryState.PARKED and (error := self._topic_error(runner.job)):
                 runner.park(error)
-            life.on_queue(self._reporter.queue_answers, self._spec.queue)
+            life.on_queue(self._reporter.queue_answers, str(self._spec.queue))
             runner.look(now_ms)
             if life.wants_start(now_ms):
                 runner.start(now_ms)
@@ -210,3 +220,66 @@ def say(line: str) -> None:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+_LOCK_DEADLINE_S = 30.0
+_LEASE_LOOK_S = 0.2
+
+
+def run_queries(spec: RunSpec, orders: Orders | None) -> int:
+    """Run the app's queries until SIGTERM; the exit status. With `orders`, only while the lease of the app is held."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, _give_up)  # while Spark starts nothing is under way that would have to end well
+    data = Path(spec.data, "analyze")
+    data.mkdir(parents=True, exist_ok=True)
+    with _only_one(data / "lock") as lock:
+        shutil.rmtree(data / "tmp", ignore_errors=True)
+        start = SparkStart(find_java(os.environ), spec.analyze, data)
+        jvm = start.jvm(keep_open=[lock.fileno()])
+        sys.stdout.write(f"starting Spark, whose log is {data / 'spark.log'}\n")
+        sys.stdout.flush()
+        try:
+            # The JVM starts while the app is read: neither needs the other. For the same reason these imports are here.
+            from penstock.plan.planner import plan_app
+            from penstock.process.app_loader import load_app
+
+            plan = plan_app(load_app(spec.app), spec.kind)
+
+            if orders is not None:
+                threading.Thread(target=_end_when_unleased, args=(orders, jvm), name="lease", daemon=True).start()
+            conductor = Conductor(spec, plan, data, jvm, start, orders)
+            signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+            return conductor.run(stopping)
+        finally:
+            start.end()
+            jvm.end()
+
+
+def _end_when_unleased(orders: Orders, jvm: SparkJvm) -> None:
+    """Kill Spark and this process once the lease is not renewed: soon another run may write the same results."""
+    while orders.renewed_s is None or time.monotonic() - orders.renewed_s < UNSAFE_AFTER_S:
+        time.sleep(_LEASE_LOOK_S)
+    jvm.process.kill()
+    sys.stderr.write(f"penstock: the lease of the app was not renewed for {UNSAFE_AFTER_S:.0f} s: queries stop\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _give_up(*_: object) -> None:
+    raise SystemExit(0)
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[IO[str]]:
+    """The lock that an earlier run, or its JVM, may still hold for a moment: two of them would write the same twice."""
+    with path.open("w") as file:
+        deadline = time.monotonic() + _LOCK_DEADLINE_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ConfigError(f"another process runs queries on {path.parent}: stop it first") from None
+                time.sleep(0.05)
+        yield file

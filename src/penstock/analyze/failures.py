@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from penstock.analyze.exactly_once.batch_tokens import TokenError
 from penstock.analyze.modes import refusal
 from penstock.analyze.python_error import PythonError, last_python_error, places_in
-from penstock.analyze.tokens import TokenError
 from penstock.errors import PenstockError
 
 # away: the queue, or the task slots that it needs; it passes by itself.

@@ -5,20 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.analyze.building import Built, Refused, build_query
 from penstock.analyze.checkpoints import Checkpoint
-from penstock.analyze.dead_letters import DeadLetters
+from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
+from penstock.analyze.frames.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
-from penstock.analyze.once import EVENTS_MAX_BATCH, OnceSink
 from penstock.analyze.progress import Written
+from penstock.analyze.query_builder import Built, Refused, build_query
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
-from penstock.event import batches_topic
-from penstock.plan import Plan, QueryPlan, TopicPlan
-from penstock.policies import Output
-from penstock.run_spec import RunSpec
+from penstock.client.factory import spark_options
+from penstock.events.headers import batches_topic
+from penstock.plan.plan import Plan, QueryPlan, TopicPlan
+from penstock.plan.policies import Mode, Output
+from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +49,8 @@ class Jobs:
             raise Refused(*faults)
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
         events_max = self._spec.analyze.batch_events_max
-        if query.is_transactional:
-            events_max = min(EVENTS_MAX_BATCH, events_max)
+        if (bound := query.policy.batch_events_max) is not None:
+            events_max = min(bound.value, events_max)
         options = source_options(choice, query.from_latest, events_max)
         return build_query(query, self._plan, session, self._spec.queue, options)
 
@@ -60,9 +61,10 @@ class Jobs:
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
-            built = at_hand[1] if at_hand and at_hand[0].mode == choice.mode else self.build(query, choice)
-            writer = self._to_sink(_writer(built.records, query.name, checkpoint), query, checkpoint, written)
-            if choice.mode == "realtime":
+            built = at_hand[1] if at_hand and at_hand[0].mode is choice.mode else self.build(query, choice)
+            rows = _writer(built.records, query.name, checkpoint)
+            writer = self._to_sink(rows, query, checkpoint, written, built.header_names)
+            if choice.mode is Mode.REALTIME:
                 writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
             elif query.every_ms is not None:
                 writer = writer.trigger(processingTime=f"{query.every_ms} milliseconds")
@@ -74,21 +76,23 @@ class Jobs:
             query.reads,
             query.writes,
             begin,
-            may_fall_back=query.options.mode == "auto",
+            may_fall_back=query.mode is Mode.AUTO,
             from_latest=query.from_latest,
             keeps_event=first[1].keeps_event,
             written=written,
         )
 
-    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written) -> Any:
+    def _to_sink(
+        self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, headers: tuple[str, ...]
+    ) -> Any:
         output = query.policy.output.value
         if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
             kept = Checkpoint(checkpoint.parent, checkpoint.name)
-            sink = OnceSink(query.writes, batches, self._spec.queue, kept, written)
+            sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers)
             return writer.foreachBatch(sink.write)
-        kafka = writer.format("kafka").options(**_SINK[output])
-        return kafka.option("kafka.bootstrap.servers", self._spec.queue).option("topic", query.writes)
+        kafka = writer.format("kafka").options(**_SINK[output], **spark_options(self._spec.queue))
+        return kafka.option("topic", query.writes)
 
     def of_dead_letters(self, topic: TopicPlan) -> Job:
         """The dead letters of a topic."""
@@ -107,7 +111,7 @@ class Jobs:
 def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[str, str]:
     """How the connector reads in a mode."""
     options = _SOURCE | {"startingOffsets": "latest" if from_latest else "earliest"}
-    if choice.mode == "realtime":
+    if choice.mode is Mode.REALTIME:
         return options | {"kafka.fetch.max.wait.ms": "10"}
     return options | {"maxOffsetsPerTrigger": str(events_max)}
 

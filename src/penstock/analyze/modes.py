@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Mode = Literal["realtime", "microbatch"]
+from penstock.plan.policies import Mode
+
+RunMode = Literal[Mode.REALTIME, Mode.MICROBATCH]  # auto has become one of the two
 
 STATEFUL = (
     "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "FlatMapGroupsWithState",
@@ -40,7 +42,7 @@ class Operator:
 class Choice:
     """The mode of a query, and why it is not real time."""
 
-    mode: Mode
+    mode: RunMode
     reason: str | None = None
 
 
@@ -61,24 +63,24 @@ def is_stateful(operators: Sequence[Operator]) -> bool:
     return any(o.name in STATEFUL or (o.name == "Join" and o.streaming_children > 1) for o in operators)
 
 
-def choose(asked: str, every_ms: int | None, found: str | None) -> Choice:
+def choose(asked: Mode, every_ms: int | None, found: str | None) -> Choice:
     """The mode for what the user asked and what stands against real time."""
-    if asked == "microbatch":
-        return Choice("microbatch", "mode='microbatch'")
-    if every_ms is not None and asked != "realtime":
-        return Choice("microbatch", "every is given")
-    if asked == "auto" and found is not None:
-        return Choice("microbatch", found)
-    return Choice("realtime")
+    if asked is Mode.MICROBATCH:
+        return Choice(Mode.MICROBATCH, "mode='microbatch'")
+    if every_ms is not None and asked is not Mode.REALTIME:
+        return Choice(Mode.MICROBATCH, "every is given")
+    if asked is Mode.AUTO and found is not None:
+        return Choice(Mode.MICROBATCH, found)
+    return Choice(Mode.REALTIME)
 
 
-def may_be_real_time(asked: str, every_ms: int | None, kept: Choice | None, against: str | None) -> bool:
+def may_be_real_time(asked: Mode, every_ms: int | None, kept: Choice | None, against: str | None) -> bool:
     """Whether a query may run in real time, as far as can be told before Spark is asked; `kept`: it was begun so.
 
     `against` is why its guarantee rules real time out, or None.
     """
     choice = kept or choose(asked, every_ms, against)
-    return choice.mode == "realtime"
+    return choice.mode is Mode.REALTIME
 
 
 def refusal(said: str) -> str | None:

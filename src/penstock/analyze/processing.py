@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from penstock.query_status import Processing
+from penstock.events.query_status import Processing
 
 WINDOW_MS = 60_000
 _LOOKS_MAX = 120  # one a second, and some more where clocks jump

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 _HEAD = "Traceback (most recent call last):"
 _FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
-_LIBRARY = re.compile(r"/lib/python3|/pyspark\.zip/|/penstock/(?:analyze|client)/|^<")
+_LIBRARY = re.compile(r"/lib/python3|/pyspark\.zip/|/penstock/(?!demo/)|^<")
 _AFTER = re.compile(r"\s*$|\s+at |\s*\.\.\. \d+ more|\s*SQLSTATE: |Caused by: |Driver stacktrace|=== ")
 
 

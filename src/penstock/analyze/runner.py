@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, failure_text, lost_words
-from penstock.analyze.life import Life
+from penstock.analyze.lifecycle import Lifecycle
 from penstock.analyze.modes import Choice
-from penstock.analyze.newest import Newest
 from penstock.analyze.processing import processing
 from penstock.analyze.progress import (
     Batch,
@@ -27,10 +26,12 @@ from penstock.analyze.progress import (
     take_progress,
     unseen,
 )
-from penstock.analyze.queue import Queue
-from penstock.analyze.worker_output import WorkerOutput
+from penstock.analyze.queue_probe import Queue
+from penstock.analyze.result_latency import Newest
 from penstock.client.topic_identity import checkpoint_error
-from penstock.query_status import QueryStatus
+from penstock.events.query_status import QueryState, QueryStatus
+from penstock.jvm.worker_output import WorkerOutput
+from penstock.plan.policies import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -68,7 +69,7 @@ class Runner:
     """A job, its life and its numbers."""
 
     def __init__(
-        self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Life, queue: Queue, output: WorkerOutput
+        self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Lifecycle, queue: Queue, output: WorkerOutput
     ) -> None:
         self.job = job
         self.choice = choice
@@ -163,7 +164,7 @@ class Runner:
 
     def is_behind(self, ends: Mapping[tuple[str, int], int]) -> bool:
         """Whether it has much to catch up with, or that is not known yet."""
-        if self.life.state == "parked" or self.job.from_latest:
+        if self.life.state is QueryState.PARKED or self.job.from_latest:
             return False
         mine = self._mine(ends)
         return {topic for topic, _ in mine} != set(self.job.reads) or not is_caught_up(self.numbers, mine)
@@ -180,11 +181,11 @@ class Runner:
         lag = lag_behind(numbers, mine, reached)
         # Where nothing is committed yet the lag is unknown, and all that the topic holds is input.
         has_input = bool(mine) if lag is None else lag > 0
-        is_up = life.state in ("running", "waiting", "restarting")
+        is_up = life.state in (QueryState.RUNNING, QueryState.WAITING, QueryState.RESTARTING)
         stalled_ms = self._movement.look(
-            mark_of(numbers, reached), now_ms, has_input=is_up and (has_input or life.state != "running")
+            mark_of(numbers, reached), now_ms, has_input=is_up and (has_input or life.state is not QueryState.RUNNING)
         )
-        took = processing(newest.minute, numbers.batches if self.choice.mode == "microbatch" else ())
+        took = processing(newest.minute, numbers.batches if self.choice.mode is Mode.MICROBATCH else ())
         return QueryStatus(
             app=host.app,
             ui=host.ui,
@@ -221,8 +222,8 @@ class Runner:
     def _on_failure(self, failure: Failure, now_ms: int) -> None:
         if failure.kind != "refused":
             self.life.on_ended(failure, now_ms)
-        elif self.job.may_fall_back and self.choice.mode == "realtime":
-            self.choice = Choice("microbatch", failure.reason)
+        elif self.job.may_fall_back and self.choice.mode is Mode.REALTIME:
+            self.choice = Choice(Mode.MICROBATCH, failure.reason)
             self._checkpoint.clear()  # nothing was done in it: Spark refuses before the first event
             self.life.on_ended(failure, now_ms)
         else:

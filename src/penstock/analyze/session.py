@@ -13,7 +13,7 @@ from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import FILE, SparkSetting
 from penstock.errors import ConfigError
 from penstock.jvm.spark import SparkJvm
-from penstock.loading import MODULE_NAME, folders
+from penstock.process.app_loader import MODULE_NAME, folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.app_checks import COMMIT_MS_MIN
-from penstock.config import AnalyzeConfig
-from penstock.plan import Plan, QueryPlan
+from penstock.config.analyze import AnalyzeConfig
+from penstock.plan.checks import COMMIT_MS_MIN
+from penstock.plan.plan import Plan, QueryPlan
+from penstock.plan.policies import StateStore
 
 OURS, FILE, QUERY = "penstock", "[analyze.spark]", "query"
 
@@ -66,7 +67,7 @@ def session_settings(config: AnalyzeConfig, app: str, data: Path, slots: int) ->
 
 def query_settings(query: QueryPlan, config: AnalyzeConfig) -> dict[str, SparkSetting]:
     """Settings of one query's own session; the query's win over all."""
-    if query.options.state == "memory":
+    if query.state is StateStore.MEMORY:
         ours = {
             "spark.sql.streaming.stateStore.providerClass": f"{_STATE}.HDFSBackedStateStoreProvider",
             "spark.sql.streaming.stateStore.checkpointFormatVersion": "1",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.assure.dealings import Dealings, Place
 from penstock.assure.evidence import Evidence
 from penstock.assure.group_checks import find_group_doubts, find_group_faults
+from penstock.assure.group_evidence import Dealings, Place
 from penstock.assure.history import Assign, End, Event, Poll, Send, Settle, Trim, Unrecorded
 from penstock.assure.log_checks import LOG_CHECKS, Case, find_doubts
 from penstock.assure.transaction_checks import (

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from penstock.assure.dealings import OPEN, Advance, Dealings, Place, Share
 from penstock.assure.evidence import Evidence
+from penstock.assure.group_evidence import OPEN, Advance, Dealings, Place, Share
 from penstock.assure.log_checks import Case
 from penstock.assure.verdict import Doubt, Finding, Reason, Violation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.assure.dealings import Dealings, Place, Transaction
 from penstock.assure.evidence import Evidence, Write
+from penstock.assure.group_evidence import Dealings, Place, Transaction
 from penstock.assure.log_checks import (
     Case,
     find_backward_polls,

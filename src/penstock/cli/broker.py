@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from penstock.addresses import parse_address
-from penstock.config import BrokerConfig
+from penstock.config.addresses import parse_address
+from penstock.config.broker import BrokerConfig
+from penstock.config.layers import load_config
 from penstock.errors import ConfigError
-from penstock.lifeline import CHILD_VARIABLE, DRILLED, die_with_input, die_with_parent
-from penstock.settings import load_config
+from penstock.process.lifeline import CHILD_VARIABLE, DRILLED, die_with_input, die_with_parent
 
 _DEFAULT = BrokerConfig()
 _MADE_BY_DISKS = "lost+found"  # stands in the root of every ext4
@@ -38,14 +38,14 @@ def command(
     _refuse_addresses(config)
     _refuse_folder(config.data)
     if config.compiled:
-        from penstock.compiled.use import use_compiled
+        from penstock.queue.compiled.use import use_compiled
 
         if not use_compiled(os.environ):
-            from penstock.compiled.modules import why_interpreted
-            from penstock.runtime.logs import log_line
+            from penstock.process.log_lines import log_line
+            from penstock.queue.compiled.modules import why_interpreted
 
             log_line("info", "interpreted", reason=why_interpreted(os.environ), remedy="penstock compile")
-    from penstock.runtime.server import run_broker
+    from penstock.queue.server.process import run_broker
 
     return run_broker(config)
 
@@ -66,8 +66,8 @@ def _refuse_addresses(config: BrokerConfig) -> None:
 
 def _refuse_folder(data: str) -> None:
     """Make sure that `data` is a folder of ours, or may become one."""
-    from penstock.cli.read_only import LOCK
-    from penstock.log.layout import META_FOLDER
+    from penstock.queue.log.layout import META_FOLDER
+    from penstock.queue.offline.read_only_disk import LOCK
 
     if not data:
         raise ConfigError("--data must be a folder that can be written to, not empty")

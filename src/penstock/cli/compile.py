@@ -6,11 +6,11 @@ import os
 
 import click
 
-from penstock.cache import cache_folder
-from penstock.compiled.make import make_compiled, missing_tools
-from penstock.compiled.modules import MODULES, find_compiled
 from penstock.errors import ConfigError
-from penstock.lifeline import exit_when_told
+from penstock.process.cache import cache_folder
+from penstock.process.lifeline import exit_when_told
+from penstock.queue.compiled.make import make_compiled, missing_tools
+from penstock.queue.compiled.modules import MODULES, find_compiled
 
 
 @click.command("compile")

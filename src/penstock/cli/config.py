@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from penstock.cli.output import json_option, print_facts, print_json
-from penstock.config import hint
+from penstock.cli.shared.output import json_option, print_facts, print_json
+from penstock.config.layers import TABLES, load_config
+from penstock.config.setting import hint
+from penstock.config.topic import TOPIC_SETTINGS
 from penstock.errors import ConfigError
-from penstock.settings import TABLES, load_config
-from penstock.topic_config import TOPIC_SETTINGS
 
 # As Spark itself redacts, and what it forgets: jaas holds a password among other words.
 _SECRET = re.compile(r"token|password|passphrase|secret|credential|(access|account|api)[._-]?key|jaas", re.IGNORECASE)

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.client import admin, broker_option, reach, reason
-from penstock.cli.damage import DAMAGED, next_readable
-from penstock.cli.names import GROUP, TOPIC
-from penstock.cli.output import json_option, print_json
-from penstock.cli.records_text import SHOWN, Shown, as_json, as_line, shown_of
-from penstock.cli.sharing import Sharer
-from penstock.cli.standing import no_room
-from penstock.cli.starting import Range, partitions_of, ranges, start_option
+from penstock.cli.shared.broker_link import ANSWER_TIMEOUT_S, admin, broker_option, reach, reason
+from penstock.cli.shared.group_offsets import FULL, no_room
+from penstock.cli.shared.names import GROUP, TOPIC
+from penstock.cli.shared.output import json_option, print_json
+from penstock.cli.shared.record_text import SHOWN, as_json, as_line
+from penstock.cli.shared.start_offsets import Range, partitions_of, ranges, start_option
+from penstock.client.factory import client_settings
+from penstock.client.offsets import offset_range
+from penstock.client.record import Record, record_of
 from penstock.client.start_words import BEGINNING, END
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 _WAIT_S = 0.2  # how long an interruption may wait for the client library
 
@@ -57,7 +59,7 @@ def command(
     show: str,
     skip_damaged: bool,
     as_json: bool,
-    broker: str,
+    broker: KafkaTarget,
 ) -> int:
     """Print the records of TOPIC, one a line, until Ctrl-C.
 
@@ -69,7 +71,7 @@ def command(
         raise click.UsageError("--json prints whole records: leave out --show")
     if group is not None and (partition is not None or begin not in (BEGINNING, END)):
         raise click.UsageError("with --group there is no --partition, and --from is a word such as beginning or end")
-    settings = reach(broker) | {
+    settings = client_settings(reach(broker)) | {
         # The library wants a group; without one of its own, partitions are assigned and nothing is committed.
         "group.id": "penstock-consume" if group is None else group,
         "enable.auto.commit": False,
@@ -89,7 +91,7 @@ def command(
                 partitions_of(consumer, topic, None)
             sharer = Sharer(consumer, topic, _WAIT_S, lambda: no_room(admin(broker), group))
             for message in sharer.records(until_end, stop, records_max, on_damage):
-                _print(shown_of(message), shown, as_json)
+                _print(record_of(message), shown, as_json)
             return 1 if skipped else 0
         parts = ranges(consumer, topic, partitions_of(consumer, topic, partition), begin)
         for record in _records(consumer, topic, parts, until_end, stop, records_max, on_damage):
@@ -99,7 +101,7 @@ def command(
     return 1 if skipped else 0
 
 
-def _print(record: Shown, shown: list[str], in_json: bool) -> None:
+def _print(record: Record, shown: list[str], in_json: bool) -> None:
     if in_json:
         print_json(as_json(record), compact=True)
     else:
@@ -129,7 +131,7 @@ def _records(
     stop: Callable[[], bool],
     limit: int | None,
     on_damage: Callable[[int, int], int],
-) -> Iterator[Shown]:
+) -> Iterator[Record]:
     from confluent_kafka import TopicPartition
 
     ends = {part.partition: part.end for part in parts if not until_end or part.start < part.end}
@@ -158,7 +160,7 @@ def _records(
         if until_end and offset >= ends.get(partition, 0):
             ends.pop(partition, None)
             continue
-        yield shown_of(message)
+        yield record_of(message)
         given += 1
         if until_end and offset + 1 >= ends[partition]:
             ends.pop(partition)
@@ -182,3 +184,126 @@ def _skip(settings: dict[str, Any], topic: str, skipped: list[Range], partition:
 def _tell_outage(error: KafkaError) -> None:
     if error.name() == "_ALL_BROKERS_DOWN":
         click.echo("penstock: no broker answers; waiting until one does.", err=True)
+
+
+DAMAGED = ("INVALID_MSG", "_BAD_MSG")
+_TRIED_EACH = 32  # whole records between two damaged ones are found so far; behind, a short run may be passed over
+
+
+def next_readable(settings: dict[str, Any], topic: str, partition: int, damaged: int) -> int:
+    """An offset behind `damaged` that can be read while the one before it cannot; the end if there is none."""
+    from confluent_kafka import Consumer
+
+    # What was read ahead is thrown away by every try.
+    probe = Consumer(settings | {"fetch.error.backoff.ms": 0, "fetch.max.bytes": 1 << 20, "queued.min.messages": 1})
+    try:
+        _, end = offset_range(probe, topic, partition, ANSWER_TIMEOUT_S)
+        bad, step = damaged, 1
+        while (good := min(bad + step, end)) < end and not _is_readable(probe, topic, partition, good):
+            bad, step = good, 1 if good - damaged < _TRIED_EACH else step * 2
+        while good - bad > 1:
+            middle = (bad + good) // 2
+            if _is_readable(probe, topic, partition, middle):
+                good = middle
+            else:
+                bad = middle
+        return good
+    finally:
+        probe.close()
+
+
+def _is_readable(probe: Consumer, topic: str, partition: int, offset: int) -> bool:
+    from confluent_kafka import TopicPartition
+
+    probe.assign([TopicPartition(topic, partition, offset)])
+    message = probe.poll(ANSWER_TIMEOUT_S)
+    if message is None:
+        raise PenstockError(f"the broker did not answer within {ANSWER_TIMEOUT_S:.0f} s: try again")
+    error = message.error()
+    if error is None or error.name() == "_PARTITION_EOF":
+        return True
+    if error.name() in DAMAGED:
+        return False
+    raise PenstockError(f"reading partition {partition} of {topic} failed: {reason(error)}")
+
+
+class Sharer:
+    """What this member has, where each of its partitions ended, and what was shown since the last commit."""
+
+    def __init__(self, consumer: Consumer, topic: str, wait_s: float, on_full: Callable[[], PenstockError]) -> None:
+        """`on_full` says why a broker has no room for this member."""
+        self._consumer = consumer
+        self._topic = topic
+        self._wait_s = wait_s
+        self._on_full = on_full
+        self._mine: dict[tuple[str, int], bool] = {}  # whether its end was seen
+        self._shown: dict[tuple[str, int], int] = {}
+
+    def records(
+        self, until_end: bool, stop: Callable[[], bool], limit: int | None, on_damage: Callable[[int, int], int]
+    ) -> Iterator[Message]:
+        """Records until told to stop; positions are committed when there is nothing to show, and at the end."""
+        self._consumer.subscribe(
+            [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+        given = 0
+        while not stop() and (limit is None or given < limit):
+            if until_end and self._mine and all(self._mine.values()):
+                break
+            message = self._consumer.poll(0)
+            if message is None:
+                self._commit()
+                message = self._consumer.poll(self._wait_s)
+            if message is not None and (given_one := self._take(message, on_damage)) is not None:
+                yield given_one
+                given += 1
+                self._shown[_place(given_one)] = int(given_one.offset() or 0) + 1
+        self._commit()
+
+    def _take(self, message: Message, on_damage: Callable[[int, int], int]) -> Message | None:
+        from confluent_kafka import TopicPartition
+
+        error = message.error()
+        if error is None:
+            self._mine[_place(message)] = False
+            return message
+        if error.name() in DAMAGED:
+            topic, partition = _place(message)
+            self._consumer.seek(TopicPartition(topic, partition, on_damage(partition, int(message.offset() or 0))))
+        elif error.name() == "_PARTITION_EOF":
+            self._mine[_place(message)] = True
+        elif error.name() == FULL:
+            raise self._on_full()
+        elif not error.retriable():
+            raise PenstockError(f"reading {self._topic} in a group failed: {reason(error)}")
+        return None
+
+    def _commit(self) -> None:
+        from confluent_kafka import KafkaException, TopicPartition
+
+        sys.stdout.flush()  # a position says that its records were seen
+        places = [TopicPartition(*place, offset) for place, offset in self._shown.items()]
+        self._shown.clear()
+        if places:
+            try:
+                self._consumer.commit(offsets=places, asynchronous=False)
+            except KafkaException as error:
+                # Another member has the partition by now, and shows these records again.
+                if error.args[0].name() not in ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"):
+                    raise
+
+    def _on_assign(self, _: Any, places: list[TopicPartition]) -> None:
+        self._mine |= {(place.topic, place.partition): False for place in places}
+
+    def _on_revoke(self, _: Any, places: list[TopicPartition]) -> None:
+        self._commit()
+        self._on_lost(_, places)
+
+    def _on_lost(self, _: Any, places: list[TopicPartition]) -> None:
+        for place in places:
+            self._mine.pop((place.topic, place.partition), None)
+            self._shown.pop((place.topic, place.partition), None)
+
+
+def _place(message: Message) -> tuple[str, int]:
+    return str(message.topic()), int(message.partition() or 0)

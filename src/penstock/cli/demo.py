@@ -21,8 +21,8 @@ def command(data: str | None, port: int | None, listen: str | None, rate: float,
 
     Purchases come in by HTTP, Spark decides each one, and a page shows the decisions. Ctrl-C stops all of it.
     """
-    from penstock.runtime.options import load_options
-    from penstock.runtime.run import print_line, supervise
+    from penstock.supervisor.options import load_options
+    from penstock.supervisor.run import print_line, supervise
 
     def say(who: str, text: str) -> None:
         print_line(who, text)

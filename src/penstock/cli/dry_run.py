@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from penstock.cli.output import print_json
+from penstock.cli.shared.output import print_json
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
-    from penstock.analyze.modes import Choice
-    from penstock.client.topic_differences import Difference
-    from penstock.plan import Plan
-    from penstock.runtime.options import RunOptions
-    from penstock.runtime.plan_text import Copies
+    from penstock.analyze.dry_run import Checked
+    from penstock.plan.plan import Plan
+    from penstock.plan.text import Copies
+    from penstock.plan.topic_differences import Difference
+    from penstock.supervisor.options import RunOptions
 
 
 def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     """Print the plan, the differences to the queue, and the mode of each query; ConfigError with every fault."""
-    from penstock.app_checks import app_faults
-    from penstock.client.topic_differences import Action
-    from penstock.client.topics import adopt_faults, copies_of, look_at_queue
+    from penstock.client.topics import copies_of, look_at_queue
     from penstock.guarantee import Queue
-    from penstock.loading import load_app
-    from penstock.plan import plan_app, plan_to_check
-    from penstock.runtime.options import refuse_addresses
+    from penstock.plan.checks import app_faults
+    from penstock.plan.planner import plan_app, plan_to_check
+    from penstock.plan.topic_differences import Action
+    from penstock.plan.topics import adopt_faults
+    from penstock.process.app_loader import load_app
+    from penstock.supervisor.options import refuse_addresses
 
     refuse_addresses(options)
     app = load_app(spec)
@@ -40,18 +41,19 @@ def dry_run(spec: str, options: RunOptions, as_json: bool) -> int:
     faults += adopt_faults(plan, options.adopt)
     faults += [found.sentence for found in differences if found.action is Action.REFUSE]
     try:
-        choices, unchecked = _ask_spark(plan, spec, options)
+        checked, unchecked = _ask_spark(plan, spec, options)
     except ConfigError as wrong:
         faults += wrong.faults
     if faults:
         raise ConfigError(*faults)
-    copies = copies_of(options.queue, list(plan.topics)) if kind.kind == "kafka" else None
-    _print(plan, differences, choices, unchecked, copies, as_json)
+    copies = copies_of(options.queue, list(plan.topics)) if options.queue and kind.kind == "kafka" else None
+    _print(plan, differences, checked, unchecked, copies, as_json)
     return 0
 
 
 def _differences(plan: Plan, options: RunOptions) -> list[Difference]:
-    from penstock.client.topics import inspect_topics, topic_differences, wanted_topics
+    from penstock.client.topics import inspect_topics, topic_differences
+    from penstock.plan.topics import wanted_topics
 
     wanted = list(wanted_topics(plan))
     if options.queue:
@@ -61,14 +63,14 @@ def _differences(plan: Plan, options: RunOptions) -> list[Difference]:
     return topic_differences(plan.app, wanted, *offline_topics(Path(options.data)), options.adopt)
 
 
-def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Choice], str | None]:
-    """The mode of each query as Spark sees it, or why Spark was not asked; ConfigError if one cannot run."""
+def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Checked], str | None]:
+    """The mode of each query and the meaning of its rows, or why Spark was not asked; ConfigError if one cannot run."""
     if not plan.queries:
         return {}, None
-    from penstock.loading import need_spark
+    from penstock.process.app_loader import need_spark
 
     need_spark(plan)
-    from penstock.analyze.checking import NoSparkError, check_queries
+    from penstock.analyze.dry_run import NoSparkError, check_queries
 
     if sys.stderr.isatty():
         click.echo("asking Spark about the queries: some seconds", err=True)
@@ -83,24 +85,33 @@ def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Ch
 def _print(
     plan: Plan,
     differences: Sequence[Difference],
-    choices: dict[str, Choice],
+    checked: dict[str, Checked],
     unchecked: str | None,
     copies: Copies | None,
     as_json: bool,
 ) -> None:
-    from penstock.runtime.plan_text import plan_json, plan_lines
+    from penstock.plan.text import plan_json, plan_lines
 
-    modes = {name: (choice.mode, choice.reason) for name, choice in choices.items()}
+    modes = {name: (one.choice.mode, one.choice.reason) for name, one in checked.items()}
     if as_json:
-        checked = {name: {"mode": mode, "reason": reason} for name, (mode, reason) in modes.items()}
+        found = {
+            name: {
+                "mode": one.choice.mode,
+                "reason": one.choice.reason,
+                "kind": one.meaning.kind,
+                "key": None if one.meaning.key is None else [str(column) for column in one.meaning.key],
+            }
+            for name, one in checked.items()
+        }
         told = [
             {"topic": d.topic, "setting": d.setting, "wanted": d.wanted, "there": d.there, "action": d.action.value,
              "reason": d.sentence}
             for d in differences
         ]  # fmt: skip
-        print_json(plan_json(plan) | {"checked": checked, "unchecked": unchecked, "differences": told})
+        print_json(plan_json(plan) | {"checked": found, "unchecked": unchecked, "differences": told})
         return
-    for line in plan_lines(plan, reasons=True, modes=modes, copies=copies):
+    meanings = {name: one.meaning.text for name, one in checked.items()}
+    for line in plan_lines(plan, reasons=True, modes=modes, meanings=meanings, copies=copies):
         click.echo(line)
     for difference in differences:
         click.echo(f"queue    {difference.sentence}")

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, admin, broker_option, reach, tell_deleted
-from penstock.cli.names import GROUP, TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
-from penstock.cli.standing import (
+from penstock.cli.shared.broker_link import ANSWER_TIMEOUT_S, admin, broker_option, reach, tell_deleted
+from penstock.cli.shared.group_offsets import (
     NoGroupError,
     describe_group,
     group_answer,
@@ -21,8 +19,12 @@ from penstock.cli.standing import (
     short_ids,
     standings,
 )
-from penstock.cli.starting import Range, partitions_of, ranges, start_option
+from penstock.cli.shared.names import GROUP, TOPIC
+from penstock.cli.shared.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.cli.shared.start_offsets import Range, partitions_of, ranges, start_option
+from penstock.client.factory import client_settings
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 _WHOLE = "--to earliest or --to latest"
 _COLUMNS = ("topic", "partition", "committed", "start", "end", "lag", "member")
@@ -37,7 +39,7 @@ def command() -> None:
 @command.command("list")
 @broker_option
 @json_option
-def list_groups(broker: str, as_json: bool) -> None:
+def list_groups(broker: KafkaTarget, as_json: bool) -> None:
     """List the groups."""
     client = admin(broker)  # the answer does not come to a client that is gone
     found = client.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result(ANSWER_TIMEOUT_S)
@@ -55,7 +57,7 @@ def _word(value: Any) -> str:
 @names_argument
 @broker_option
 @json_option
-def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
+def describe(names: tuple[str, ...], broker: KafkaTarget, as_json: bool) -> None:
     """Show members, positions, and how many records each partition has in front of the group.
 
     Where the group has no position there is no lag, as in Kafka's tool; what is there is counted apart. Where only
@@ -87,7 +89,7 @@ def _show(group: dict[str, Any]) -> None:
         print_table([column.upper() for column in _COLUMNS], rows)
 
 
-def _described(client: Any, broker: str, name: str) -> dict[str, Any]:
+def _described(client: Any, broker: KafkaTarget, name: str) -> dict[str, Any]:
     found = describe_group(client, name)
     parts = standings(client, broker, name, found.members)
     return {
@@ -120,7 +122,7 @@ def reset(
     topic: str | None,
     partition: int | None,
     dry_run: bool,
-    broker: str,
+    broker: KafkaTarget,
     as_json: bool,
 ) -> None:
     """Move the positions of GROUP, which must have no members; what it reads next begins there."""
@@ -157,10 +159,10 @@ def _is_there(client: Any, group: str) -> bool:
     return True
 
 
-def _plan(broker: str, topics: list[str], partition: int | None, begin: Any) -> dict[str, list[Range]]:
+def _plan(broker: KafkaTarget, topics: list[str], partition: int | None, begin: Any) -> dict[str, list[Range]]:
     from confluent_kafka import Consumer
 
-    consumer = Consumer(reach(broker) | {"group.id": "penstock-groups", "enable.auto.commit": False})
+    consumer = Consumer(client_settings(reach(broker)) | {"group.id": "penstock-groups", "enable.auto.commit": False})
     try:
         return {
             name: ranges(consumer, name, partitions_of(consumer, name, partition), begin, _WHOLE) for name in topics
@@ -184,7 +186,7 @@ def _move(client: Any, group: str, after: dict[str, list[Range]]) -> None:
 @names_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @broker_option
-def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
+def delete(names: tuple[str, ...], yes: bool, broker: KafkaTarget) -> None:
     """Forget groups with their positions; they must have no members."""
     client = admin(broker)
     if not yes:

@@ -109,7 +109,7 @@ def _unexpected(error: Exception) -> int:
         return FAILED
     client = sys.modules.get("confluent_kafka")
     if client is not None and isinstance(error, client.KafkaException):
-        from penstock.cli.client import reason
+        from penstock.cli.shared.broker_link import reason
 
         return _say(f"penstock: {_sentence(reason(error))}", FAILED)
     if isinstance(error, OSError):
@@ -131,6 +131,6 @@ def _sentence(text: str) -> str:
 
 
 def _near(name: str) -> str:
-    from penstock.config import hint
+    from penstock.config.setting import hint
 
     return hint(name, COMMANDS)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from penstock.broker.catalog import Topic
-from penstock.cli.read_only import ReadOnlyDisk
-from penstock.cli.survey import batches_of, read_catalog
-from penstock.client.topic_differences import Existing, Made
 from penstock.client.topic_registry import REGISTRY_TOPIC, decode_made
+from penstock.config.topic import TOPIC_SETTINGS
 from penstock.errors import PeerError
-from penstock.log.layout import META_FOLDER, partition_folder
+from penstock.kafka.records.record import decode_records
+from penstock.plan.topic_differences import Existing, Made
 from penstock.ports import Disk
-from penstock.records.record import decode_records
-from penstock.topic_config import TOPIC_SETTINGS
+from penstock.queue.core.catalog import Topic
+from penstock.queue.log.layout import META_FOLDER, partition_folder
+from penstock.queue.offline.read_only_disk import ReadOnlyDisk
+from penstock.queue.offline.survey import batches_of, read_catalog
 
 
 def offline_topics(data: Path) -> tuple[dict[str, Existing], dict[str, Made]]:

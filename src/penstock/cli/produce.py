@@ -10,22 +10,61 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, Patience, broker_option, reach, reason, setting_pairs
-from penstock.cli.names import TOPIC
-from penstock.cli.output import count, json_option, print_json
-from penstock.cli.target import Target, look_up
-from penstock.client.offsets import producer_settings
+from penstock.cli.shared.broker_link import (
+    ANSWER_TIMEOUT_S,
+    NoTopicError,
+    Patience,
+    admin_module,
+    answer,
+    broker_option,
+    reach,
+    reason,
+    setting_pairs,
+)
+from penstock.cli.shared.names import TOPIC
+from penstock.cli.shared.output import count, json_option, print_json
+from penstock.client.factory import producer_settings
+from penstock.config.topic import TOPIC_SETTINGS
 from penstock.errors import PenstockError
-from penstock.records.batch import CODECS
+from penstock.kafka.records.batch import CODECS
+from penstock.kafka.target import KafkaTarget
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
+
+_SIZE = "max.message.bytes"
+
+
+class Target(NamedTuple):
+    """A topic; without partitions while there is none of that name."""
+
+    topic: str
+    partitions: list[int]
+    batch_bytes_max: int
+
+
+def look_up(broker: KafkaTarget, topic: str, patience: Patience) -> Target:
+    """What the broker says of `topic`, without creating it."""
+    from confluent_kafka import TopicCollection
+
+    from penstock.client.factory import admin_client
+
+    client = admin_client(broker)
+    try:
+        found = answer(client.describe_topics(TopicCollection([topic]))[topic], topic, patience)
+    except NoTopicError:
+        return Target(topic, [], int(TOPIC_SETTINGS[_SIZE].default))
+    kinds = admin_module()
+    resource = kinds.ConfigResource(kinds.ResourceType.TOPIC, topic)
+    entries = answer(client.describe_configs([resource])[resource], topic, patience)
+    return Target(topic, sorted(partition.id for partition in found.partitions), int(entries[_SIZE].value))
+
 
 _HELD_MAX = 10_000  # failures that wait to be told together
 _HELD_S = 1.0
 
 
-class Given(NamedTuple):
+class InputRecord(NamedTuple):
     """One record as it was given, its number, and why it cannot be sent."""
 
     number: int
@@ -133,7 +172,7 @@ class Tally:
 @broker_option
 def command(
     topic: str, values: tuple[str, ...], key: str | None, key_separator: str | None, headers: tuple[str, ...],
-    partition: int | None, compression: str, acks: str, timeout: float, as_json: bool, broker: str,
+    partition: int | None, compression: str, acks: str, timeout: float, as_json: bool, broker: KafkaTarget,
 ) -> int:  # fmt: skip
     """Write records to TOPIC, one for each line of standard input.
 
@@ -146,11 +185,10 @@ def command(
     fixed: dict[str, Any] = {"headers": [(n, v.encode()) for n, v in setting_pairs(headers, "--header").items()]}
     if partition is not None:
         fixed["partition"] = partition
-    settings = reach(broker)
-    target = look_up(settings, topic, Patience(min(timeout, ANSWER_TIMEOUT_S)))
+    target = look_up(reach(broker), topic, Patience(min(timeout, ANSWER_TIMEOUT_S)))
     if partition is not None and target.partitions and partition not in target.partitions:
         raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(target.partitions) - 1}")
-    settings |= {
+    settings = producer_settings(broker) | {
         "acks": acks,
         "enable.idempotence": acks == "all",
         "compression.type": compression,
@@ -162,7 +200,7 @@ def command(
     from confluent_kafka import Producer
 
     tally = Tally(target, Failures("value" if values else "line"), as_json)
-    producer = Producer(producer_settings(broker) | settings)
+    producer = Producer(settings)
     try:
         try:
             _send(producer, topic, given_records(values, key, key_separator), fixed, tally)
@@ -178,7 +216,7 @@ def command(
     return 1 if tally.failed else 0
 
 
-def _partitions_now(broker: str, topic: str) -> int:
+def _partitions_now(broker: KafkaTarget, topic: str) -> int:
     """0 if the broker has gone meanwhile: what became of the records is told all the same."""
     try:
         return len(look_up(reach(broker), topic, Patience()).partitions)
@@ -186,16 +224,16 @@ def _partitions_now(broker: str, topic: str) -> int:
         return 0
 
 
-def given_records(values: tuple[str, ...], key: str | None, separator: str | None) -> Iterator[Given]:
+def given_records(values: tuple[str, ...], key: str | None, separator: str | None) -> Iterator[InputRecord]:
     """The records from --value or standard input."""
     lines: Iterator[bytes] = iter([value.encode() for value in values]) if values else _lines()
     shared = None if key is None else key.encode()
     for number, line in enumerate(lines, start=1):
         if separator is None:
-            yield Given(number, shared, line)
+            yield InputRecord(number, shared, line)
             continue
         own, found, value = line.partition(separator.encode())
-        yield Given(number, own, value, None if found else f"it has no {separator!r} between key and value")
+        yield InputRecord(number, own, value, None if found else f"it has no {separator!r} between key and value")
 
 
 def _lines() -> Iterator[bytes]:
@@ -203,7 +241,7 @@ def _lines() -> Iterator[bytes]:
         yield line[:-1] if line.endswith(b"\n") else line
 
 
-def _send(producer: Producer, topic: str, records: Iterator[Given], fixed: dict[str, Any], tally: Tally) -> None:
+def _send(producer: Producer, topic: str, records: Iterator[InputRecord], fixed: dict[str, Any], tally: Tally) -> None:
     from confluent_kafka import KafkaException
 
     for number, key, value, fault in records:

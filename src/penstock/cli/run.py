@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from penstock.cli.output import json_option
+from penstock.cli.shared.output import json_option
 from penstock.errors import ConfigError
 
 
@@ -49,8 +49,8 @@ def command(
         raise click.UsageError("--json is for --dry-run")
     if queue and listen:
         raise ConfigError("--listen is for the queue that is started, and --queue names one that runs: give one")
-    from penstock.runtime.options import load_options
-    from penstock.runtime.run import print_line, supervise
+    from penstock.supervisor.options import load_options
+    from penstock.supervisor.run import print_line, supervise
 
     flags = {"data": data, "listen": listen, "insecure": insecure}
     options = replace(load_options(flags, port=port, queue=queue), adopt=adopt, take_over=take_over)

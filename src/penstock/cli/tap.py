@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.cli.client import ANSWER_TIMEOUT_S, broker_option, no_topic, reach, reason
-from penstock.cli.names import TOPIC
-from penstock.cli.output import count, json_option, print_json
-from penstock.cli.records_text import Shown, as_json, shown_of
-from penstock.cli.starting import ranges, start_option
-from penstock.cli.tap_text import Lines
+from penstock.cli.shared.broker_link import ANSWER_TIMEOUT_S, broker_option, no_topic, reach, reason
+from penstock.cli.shared.names import TOPIC
+from penstock.cli.shared.output import count, json_option, print_json
+from penstock.cli.shared.record_text import Lines, as_json
+from penstock.cli.shared.start_offsets import ranges, start_option
+from penstock.client.factory import client_settings
+from penstock.client.record import Record, record_of
 from penstock.client.start_words import END
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError
@@ -40,14 +42,14 @@ _OWN = "penstock."
 @json_option
 @broker_option
 def command(
-    topics: str, begin: str | int | datetime, records_max: int | None, full: bool, as_json: bool, broker: str
+    topics: str, begin: str | int | datetime, records_max: int | None, full: bool, as_json: bool, broker: KafkaTarget
 ) -> None:
     """Watch TOPIC, or all topics of a PATTERN such as 'orders*', as records come, until Ctrl-C.
 
     A line has time, topic and partition, key, and value. Topics made later are watched too if they match. Penstock's
     own topics are watched if they are named: 'penstock.*'.
     """
-    settings = reach(broker) | {
+    settings = client_settings(reach(broker)) | {
         "group.id": "penstock-tap",  # the library wants one; partitions are assigned, nothing is committed
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
@@ -86,7 +88,7 @@ class Watch:
         elif "*" in pattern:
             click.echo(f"penstock: watching {count(len(self._read), 'topic')}: {', '.join(self._read)}.", err=True)
 
-    def records(self, stop: Callable[[], bool]) -> Iterator[Shown]:
+    def records(self, stop: Callable[[], bool]) -> Iterator[Record]:
         """What is written, until `stop` says so."""
         look_at = time.monotonic() + _LOOK_S
         while not stop():
@@ -98,7 +100,7 @@ class Watch:
                 continue
             for message in [first, *self._consumer.consume(_BATCH_MAX, 0)]:
                 if message.error() is None:
-                    yield shown_of(message)
+                    yield record_of(message)
                 elif message.error().name() == "_AUTO_OFFSET_RESET":
                     self._begin_again(message.topic(), message.partition())
                 elif message.error().name() != "UNKNOWN_TOPIC_OR_PART":
@@ -146,14 +148,14 @@ class Watch:
         self._consumer.incremental_assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
 
 
-def _printer(full: bool, in_json: bool) -> Callable[[Shown], None]:
+def _printer(full: bool, in_json: bool) -> Callable[[Record], None]:
     if in_json:
         return lambda record: print_json(as_json(record), compact=True)
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal and not full else None
     lines = Lines(width, coloured=is_terminal and not os.environ.get("NO_COLOR"))
 
-    def show(record: Shown) -> None:
+    def show(record: Record) -> None:
         sys.stdout.write(lines.line(record) + "\n")
 
     return show

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.client import (
+from penstock.cli.shared.broker_link import (
     ANSWER_TIMEOUT_S,
     RefusedError,
     admin,
@@ -16,8 +16,9 @@ from penstock.cli.client import (
     setting_pairs,
     tell_deleted,
 )
-from penstock.cli.names import TOPIC
-from penstock.cli.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.cli.shared.names import TOPIC
+from penstock.cli.shared.output import ask, count, json_option, print_each, print_facts, print_rows, print_table
+from penstock.kafka.target import KafkaTarget
 
 PARTITIONS_MAX, REPLICAS_MAX = 100_000, 10_000  # what the client library can ask for
 
@@ -36,7 +37,7 @@ def command() -> None:
 @command.command("list")
 @broker_option
 @json_option
-def list_topics(broker: str, as_json: bool) -> None:
+def list_topics(broker: KafkaTarget, as_json: bool) -> None:
     """List the topics."""
     found = admin(broker).list_topics(timeout=ANSWER_TIMEOUT_S).topics
     rows = sorted((name, len(topic.partitions)) for name, topic in found.items())
@@ -53,7 +54,12 @@ def list_topics(broker: str, as_json: bool) -> None:
 @click.option("--if-missing", is_flag=True, help="Fine when the topic is there already.")
 @broker_option
 def create(
-    name: str, partitions: int | None, replicas: int | None, config: tuple[str, ...], if_missing: bool, broker: str
+    name: str,
+    partitions: int | None,
+    replicas: int | None,
+    config: tuple[str, ...],
+    if_missing: bool,
+    broker: KafkaTarget,
 ) -> None:
     """Create a topic; what is not given is the broker's default."""
     settings = setting_pairs(config, "--config")
@@ -77,9 +83,9 @@ def create(
 @names_argument
 @broker_option
 @json_option
-def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
+def describe(names: tuple[str, ...], broker: KafkaTarget, as_json: bool) -> None:
     """Show id, partitions, offsets, and the settings that are not at their default."""
-    from penstock.cli.description import describe_topic
+    from penstock.cli.topic_description import describe_topic
 
     client = admin(broker)
     print_each([describe_topic(client, name) for name in names], as_json, _show)
@@ -98,7 +104,9 @@ def _show(topic: dict[str, Any]) -> None:
 @config_option
 @click.option("--unset", multiple=True, metavar="NAME", help="Back to the default; repeat for more.")
 @broker_option
-def alter(name: str, partitions: int | None, config: tuple[str, ...], unset: tuple[str, ...], broker: str) -> None:
+def alter(
+    name: str, partitions: int | None, config: tuple[str, ...], unset: tuple[str, ...], broker: KafkaTarget
+) -> None:
     """Change settings of a topic, or give it more partitions."""
     settings = setting_pairs(config, "--config")
     if partitions is None and not settings and not unset:
@@ -122,7 +130,7 @@ def alter(name: str, partitions: int | None, config: tuple[str, ...], unset: tup
 @names_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @broker_option
-def delete(names: tuple[str, ...], yes: bool, broker: str) -> None:
+def delete(names: tuple[str, ...], yes: bool, broker: KafkaTarget) -> None:
     """Delete topics and all their records, for good."""
     client = admin(broker)
     if not yes:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from penstock.addresses import parse_address
-from penstock.cli.client import broker_option, no_topic, reach
-from penstock.cli.names import TOPIC, TRANSACTIONAL_ID
-from penstock.cli.output import json_option, print_each, print_facts, print_rows
+from penstock.cli.shared.broker_link import broker_option, no_topic, reach
+from penstock.cli.shared.names import TOPIC, TRANSACTIONAL_ID
+from penstock.cli.shared.output import json_option, print_each, print_facts, print_rows
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 if TYPE_CHECKING:
-    from penstock.client.transactions import Address, Ending, OpenTransaction
-    from penstock.wire.messages.describe_transactions import DescribedTransaction
+    from penstock.client.transactions import Ending, OpenTransaction
+    from penstock.kafka.wire.messages.describe_transactions import DescribedTransaction
 
 _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
 _ENDING = ("PrepareCommit", "PrepareAbort")
@@ -34,11 +34,11 @@ def command() -> None:
 )  # fmt: skip
 @broker_option
 @json_option
-def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
+def list_all(states: tuple[str, ...], broker: KafkaTarget, as_json: bool) -> None:
     """List the transactional ids."""
     from penstock.client.transactions import list_transactions
 
-    found = list_transactions(_reached(broker), list(states))
+    found = list_transactions(reach(broker), list(states))
     rows = [(one.transactional_id, one.transaction_state, one.producer_id) for one in found]
     nothing = "no transactional id is in this state" if states else "there are no transactional ids"
     print_rows(("id", "state", "producer"), rows, as_json, nothing)
@@ -48,10 +48,10 @@ def list_all(states: tuple[str, ...], broker: str, as_json: bool) -> None:
 @click.argument("names", type=TRANSACTIONAL_ID, nargs=-1, required=True, metavar="ID...")
 @broker_option
 @json_option
-def describe(names: tuple[str, ...], broker: str, as_json: bool) -> None:
+def describe(names: tuple[str, ...], broker: KafkaTarget, as_json: bool) -> None:
     """Show producer, state, age and partitions of transactions."""
-    address = _reached(broker)
-    print_each([_facts(_known(address, name)) for name in names], as_json, _show)
+    reach(broker)
+    print_each([_facts(_known(broker, name)) for name in names], as_json, _show)
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -64,13 +64,13 @@ def _show(facts: dict[str, Any]) -> None:
 @click.argument("topic", type=TOPIC)
 @broker_option
 @json_option
-def show_open(topic: str, broker: str, as_json: bool) -> None:
+def show_open(topic: str, broker: KafkaTarget, as_json: bool) -> None:
     """Show the transactions that stand open in a topic: readers of committed records wait for them."""
     from penstock.client.transactions import list_transactions
 
-    address = _reached(broker)
-    hanging = _open_in(address, topic)
-    ids = {one.producer_id: one.transactional_id for one in list_transactions(address, [])}
+    reach(broker)
+    hanging = _open_in(broker, topic)
+    ids = {one.producer_id: one.transactional_id for one in list_transactions(broker, [])}
     now_ms = time.time() * 1000
     rows = [
         (
@@ -92,7 +92,7 @@ def show_open(topic: str, broker: str, as_json: bool) -> None:
 @click.option("--fence", is_flag=True, help="Fence whoever works under the id, although it has nothing open.")
 @broker_option
 def abort(
-    name: str | None, topic: str | None, partition: int | None, producer: int | None, fence: bool, broker: str
+    name: str | None, topic: str | None, partition: int | None, producer: int | None, fence: bool, broker: KafkaTarget
 ) -> None:
     """Abort a transaction, and fence whoever works under its id.
 
@@ -104,23 +104,23 @@ def abort(
     if (name is None) == (place == (None, None, None)):
         raise click.UsageError("name either a transactional id, or --topic, --partition and --producer")
     if name is not None:
-        _abort(_reached(broker), name, fence)
+        _abort(reach(broker), name, fence)
     elif topic is None or partition is None or producer is None:
         raise click.UsageError(
             "--topic, --partition and --producer go together: 'penstock transactions open' shows them"
         )
     else:
-        _abort_hanging(_reached(broker), topic, partition, producer)
+        _abort_hanging(reach(broker), topic, partition, producer)
 
 
-def _abort(address: Address, name: str, fence: bool) -> None:
+def _abort(broker: KafkaTarget, name: str, fence: bool) -> None:
     from penstock.client.transactions import Ending, abort_transaction
 
-    state = _known(address, name).transaction_state
+    state = _known(broker, name).transaction_state
     if state != "Ongoing" and not fence:
         what = "is ending by itself" if state in _ENDING else "has nothing open"
         raise PenstockError(f"{name} {what} ({state}), so nothing is aborted; --fence stops whoever works under it")
-    ending = abort_transaction(address, name)
+    ending = abort_transaction(broker, name)
     told = ended_text(name, state, ending)
     if ending is not Ending.ABORT and not fence:
         raise PenstockError(told)
@@ -141,41 +141,41 @@ def ended_text(name: str, state: str, ending: Ending) -> str:
     return f"{name} {what} ({state}); its owner is fenced"
 
 
-def _abort_hanging(address: Address, topic: str, partition: int, producer: int) -> None:
+def _abort_hanging(broker: KafkaTarget, topic: str, partition: int, producer: int) -> None:
     from penstock.client.transactions import abort_in_partition, owner_in_partition, partitions_of
 
     place = f"{topic}-{partition}"
-    open_there = [one for one in _open_in(address, topic) if (one.partition, one.producer_id) == (partition, producer)]
+    open_there = [one for one in _open_in(broker, topic) if (one.partition, one.producer_id) == (partition, producer)]
     if not open_there:
-        partitions = partitions_of(address, topic)
+        partitions = partitions_of(broker, topic)
         if partition not in partitions:
             raise PenstockError(f"{topic} has no partition {partition}, only 0 to {len(partitions) - 1}")
         see = f"'penstock transactions open {topic}' shows who has"
         raise PenstockError(f"producer {producer} has nothing open in {place}: {see}")
-    owner = owner_in_partition(address, topic, open_there[0])
+    owner = owner_in_partition(broker, topic, open_there[0])
     if owner is not None:
         raise PenstockError(
             f"what producer {producer} has open in {place} belongs to {owner}, and here alone it would be torn: "
             f"'penstock transactions abort {owner}' aborts all of it"
         )
-    abort_in_partition(address, topic, open_there[0])
+    abort_in_partition(broker, topic, open_there[0])
     click.echo(f"aborted what producer {producer} had open in {place}")
 
 
-def _open_in(address: Address, topic: str) -> list[OpenTransaction]:
+def _open_in(broker: KafkaTarget, topic: str) -> list[OpenTransaction]:
     from penstock.client.offsets import NoSuchTopicError
     from penstock.client.transactions import open_transactions
 
     try:
-        return open_transactions(address, topic)
+        return open_transactions(broker, topic)
     except NoSuchTopicError:
         raise no_topic(topic) from None
 
 
-def _known(address: Address, name: str) -> DescribedTransaction:
+def _known(broker: KafkaTarget, name: str) -> DescribedTransaction:
     from penstock.client.transactions import describe_transaction
 
-    found = describe_transaction(address, name)
+    found = describe_transaction(broker, name)
     if found is None:
         raise PenstockError(f"there is no transactional id {name}: 'penstock transactions list' shows what there is")
     return found
@@ -192,15 +192,3 @@ def _facts(found: DescribedTransaction) -> dict[str, Any]:
         "open_s": max(int(time.time() - found.transaction_start_time_ms / 1000), 0) if is_open else None,
         "partitions": [{"topic": t.topic, "partition": index} for t in found.topics for index in t.partitions],
     }
-
-
-def _reached(broker: str) -> Address:
-    """The first of these brokers that listens."""
-    for one in broker.split(","):
-        try:
-            reach(one)
-        except PenstockError:
-            continue
-        return parse_address(one.strip())
-    reach(broker)
-    raise PenstockError(f"no broker answers at {broker}")

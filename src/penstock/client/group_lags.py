@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # it is its home
 
+from penstock.client.factory import admin_client
 from penstock.client.offsets import is_unknown
-from penstock.client.tails import LAST, TailReader
-from penstock.client.topics import admin_client
+from penstock.client.tail_reader import LAST, TailReader
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 Place = tuple[str, int]
 
@@ -28,12 +29,13 @@ class GroupLags(NamedTuple):
 class GroupOffsets:
     """Asks the queue; every call blocks, within bounds. One thread may close it while another asks."""
 
-    def __init__(self, queue: str, topics: Sequence[str], groups_max: int) -> None:
+    def __init__(self, queue: KafkaTarget, topics: Sequence[str], groups_max: int) -> None:
         self._queue = queue
         self._admin = admin_client(queue)
         self._topics = frozenset(topics)
         self._groups_max = groups_max
         self._tails: TailReader | None = None  # most topics have no markers
+        self._read_ends: dict[Place, tuple[int, int]] = {}  # an end of the queue, and that of the records below it
         self._tails_lock = threading.Lock()  # a consumer must not be closed while another thread polls it
         self._is_closed = False
 
@@ -70,20 +72,27 @@ class GroupOffsets:
     def _record_ends(
         self, committed: Mapping[str, Mapping[Place, int]], ends: Mapping[Place, int], within_s: float
     ) -> dict[Place, int]:
-        """The ends without the markers behind the last record, where a group stands so near that it may be there."""
+        """The ends without the markers behind the last record, where a group stands so near that it may be there.
+
+        A tail is read once for each end: what was found below an end stays so until the end moves.
+        """
         near = {
             place: ends[place]
             for positions in committed.values()
             for place, position in positions.items()
             if place in ends and 0 < ends[place] - position <= LAST
         }
-        if not near:
-            return {}
-        with self._tails_lock:
-            self._must_be_open()
-            if self._tails is None:
-                self._tails = TailReader(self._queue)
-            return self._tails.record_ends(near, within_s)
+        # Each scrape forgets what moved, and partitions that are gone: their topic may be made again.
+        known = {place: read for place, read in self._read_ends.items() if ends.get(place) == read[0]}
+        if new := {place: end for place, end in near.items() if place not in known}:
+            with self._tails_lock:
+                self._must_be_open()
+                if self._tails is None:
+                    self._tails = TailReader(self._queue)
+                found = self._tails.record_ends(new, within_s)
+            known |= {place: (new[place], record_end) for place, record_end in found.items()}
+        self._read_ends = known
+        return {place: known[place][1] for place in near if place in known}
 
     def close(self) -> None:
         """Ask no more; waits for the reads of a call of `lags` under way."""

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from penstock.client.last import last_record
-from penstock.client.offsets import client_settings
-from penstock.client.topic_differences import Wanted
+from penstock.client.factory import client_settings
+from penstock.client.lookup import last_record
 from penstock.errors import ConfigError, PenstockError
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.topics import Wanted
 
 RENEW_S = 2.0
 UNSAFE_AFTER_S = 6.0  # a writer that was not renewed for so long stops: before another run may begin
@@ -119,7 +120,7 @@ def _words(holder: Holder) -> str:
 class Lease:
     """One run's side of the lease. Every call blocks; PenstockError means that the queue does not answer."""
 
-    def __init__(self, queue: str, app: str, me: Holder) -> None:
+    def __init__(self, queue: KafkaTarget, app: str, me: Holder) -> None:
         self._queue = queue
         self._app = app
         self._me = me

@@ -10,7 +10,9 @@ import importlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from penstock.client.factory import admin_client
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
 
 Answer = TypeVar("Answer")
 Place = tuple[str, int]  # topic and partition
@@ -33,9 +35,9 @@ class _UnknownOffsetError(Exception):
 class Offsets:
     """Asks the queue about offsets without blocking the loop; waits during an outage, the caller sets the deadline."""
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: KafkaTarget) -> None:
         self._kinds: Any = importlib.import_module("confluent_kafka.admin")
-        self._client: Any = self._kinds.AdminClient(client_settings(queue))
+        self._client: Any = admin_client(queue)
 
     async def partitions(self, topic: str) -> list[int]:
         """The partitions of a topic; NoSuchTopicError if there is none."""
@@ -126,42 +128,3 @@ def unanswered() -> Exception:
     from confluent_kafka import KafkaError, KafkaException
 
     return KafkaException(KafkaError(KafkaError._TIMED_OUT))
-
-
-def client_settings(queue: str) -> dict[str, Any]:
-    """What every client of ours has in common: it comes back quickly after an outage, and logs nothing by itself."""
-    return {
-        "bootstrap.servers": queue,
-        "client.id": "penstock",
-        "log_level": 0,
-        "error_cb": _ignore,
-        "reconnect.backoff.ms": 50,
-        "reconnect.backoff.max.ms": 500,
-    }
-
-
-def producer_settings(queue: str) -> dict[str, Any]:
-    """Settings of every producer: keys are placed as Java's and Spark's producers place them, and no topic is created.
-
-    librdkafka calls `allow.auto.create.topics` a consumer's setting, and obeys it in producers, too.
-    """
-    return client_settings(queue) | {"partitioner": "murmur2_random", "allow.auto.create.topics": False}
-
-
-def reader_settings(queue: str, *, buffered_kib: int) -> dict[str, Any]:
-    """A consumer of assigned partitions: no group, nothing committed, no jump that nobody decided."""
-    return client_settings(queue) | {
-        "group.id": "penstock-reader",  # the library wants one
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "error",
-        "fetch.wait.max.ms": 100,  # a partition added meanwhile waits for the fetch under way
-        "fetch.error.backoff.ms": 50,
-        "queued.min.messages": 10_000,
-        "queued.max.messages.kbytes": buffered_kib,
-    }
-
-
-def _ignore(_: object) -> None:
-    """Troubles of a connection are seen by whoever waits for it."""

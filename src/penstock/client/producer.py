@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from penstock.client.offsets import producer_settings
+from penstock.client.factory import producer_settings
 from penstock.client.topic_writes import TopicWrites
 from penstock.errors import PenstockError
-from penstock.plan import Plan, TopicPlan
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.plan import Plan, TopicPlan
 
 # Reports are taken on the loop itself: librdkafka's callbacks take Python's lock once a message, and from a thread of
 # their own they would queue for it behind a busy loop. Measured: 189,000 events/s so, 80,000 to 143,000 with a thread.
@@ -48,7 +49,7 @@ class EventProducer:
 
     def __init__(
         self,
-        queue: str,
+        queue: KafkaTarget,
         plan: Plan,
         *,
         deadline_ms: int,

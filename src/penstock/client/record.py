@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+_NO_TIMESTAMP = -1
+
 
 class Record(NamedTuple):
     """One record; `timestamp_ms` is -1 where the queue keeps none."""
@@ -14,7 +16,12 @@ class Record(NamedTuple):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes]]
+    headers: list[tuple[str, bytes | None]]
+
+    @property
+    def known_timestamp_ms(self) -> int | None:
+        """The timestamp; None where the queue keeps none."""
+        return None if self.timestamp_ms == _NO_TIMESTAMP else self.timestamp_ms
 
     def header(self, name: str) -> bytes | None:
         """The first header of that name."""

@@ -9,8 +9,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from penstock.client.offsets import EARLIEST, LATEST, NoSuchTopicError, Offsets, Place, reader_settings
+from penstock.client.factory import reader_settings
+from penstock.client.offsets import EARLIEST, LATEST, NoSuchTopicError, Offsets, Place
 from penstock.client.record import Record, record_of
+from penstock.kafka.target import KafkaTarget
 
 OnRecords = Callable[[list[Record]], None]
 OnEnd = Callable[[int, int], None]
@@ -61,7 +63,7 @@ class _Topic:
 class Tail:
     """All that is called from outside runs on the loop; only `_read` runs in the thread."""
 
-    def __init__(self, queue: str, *, on_failure: OnFailure, refresh_s: float = _REFRESH_S) -> None:
+    def __init__(self, queue: KafkaTarget, *, on_failure: OnFailure, refresh_s: float = _REFRESH_S) -> None:
         """`on_failure` is called on the loop when nobody can hear anything more: end the process."""
         from confluent_kafka import Consumer
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from penstock.client.offsets import client_settings
+from penstock.client.factory import admin_client
+from penstock.kafka.target import KafkaTarget
 
 SETTING = "max.message.bytes"
 ANSWER_S = 5.0
@@ -27,11 +28,11 @@ OnLimit = Callable[[str, int], None]
 class TopicLimits:
     """Asks while an edge runs. Make it where a loop runs."""
 
-    def __init__(self, queue: str, topics: Sequence[str], on_failure: Callable[[BaseException], None]) -> None:
+    def __init__(self, queue: KafkaTarget, topics: Sequence[str], on_failure: Callable[[BaseException], None]) -> None:
         """`on_failure` is called when it cannot ask any more: limits that change would not be seen."""
         self._on_failure = on_failure
         self._kinds: Any = importlib.import_module("confluent_kafka.admin")
-        self._client: Any = self._kinds.AdminClient(client_settings(queue))
+        self._client: Any = admin_client(queue)
         self._topics = topics
         self._limits: dict[str, int] = {}
         self._on_limit: OnLimit = lambda topic, bytes_max: None

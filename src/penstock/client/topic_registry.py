@@ -7,10 +7,12 @@ from collections.abc import Iterable
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from penstock.client.last import values_to_end
-from penstock.client.offsets import client_settings
-from penstock.client.topic_differences import Made, Wanted
+from penstock.client.factory import client_settings
+from penstock.client.lookup import values_to_end
 from penstock.errors import PenstockError
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.topic_differences import Made
+from penstock.plan.topics import Wanted
 
 REGISTRY_TOPIC = "penstock.topics"
 _ANSWER_S = 30.0
@@ -34,7 +36,7 @@ def decode_made(values: Iterable[bytes | None]) -> dict[str, Made]:
     return found
 
 
-def read_registry(queue: str) -> dict[str, Made]:
+def read_registry(queue: KafkaTarget) -> dict[str, Made]:
     """What the registry says; it must exist. PenstockError if the queue does not answer."""
     try:
         return decode_made(values_to_end(queue, REGISTRY_TOPIC, _ANSWER_S))
@@ -42,7 +44,7 @@ def read_registry(queue: str) -> dict[str, Made]:
         raise PenstockError(f"the queue does not answer ({error.args[0].str()})") from None
 
 
-def write_registry(queue: str, made: Iterable[Made]) -> None:
+def write_registry(queue: KafkaTarget, made: Iterable[Made]) -> None:
     """Add records; returns when they are acknowledged, PenstockError if one is not."""
     failed: list[str] = []
     settings = client_settings(queue) | {"message.timeout.ms": int(_ANSWER_S * 1000), "linger.ms": 0}

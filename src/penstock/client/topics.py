@@ -11,63 +11,21 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from penstock.client.topic_differences import (
-    INTERNAL_PREFIX,
-    Action,
-    Difference,
-    Existing,
-    Made,
-    Wanted,
-    compare,
-    maker_of,
-)
+from penstock.client.factory import admin_client
 from penstock.client.topic_registry import REGISTRY_TOPIC, read_registry, registry_topic, write_registry
-from penstock.config import hint
 from penstock.errors import ConfigError, PenstockError
-from penstock.event import QUERIES_TOPIC, batches_topic
-from penstock.guarantee import UNITS_MS, Queue
-from penstock.plan import Plan, TopicPlan
+from penstock.guarantee import Queue
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.topic_differences import Action, Difference, Existing, Made, compare, maker_of
+from penstock.plan.topics import INTERNAL_PREFIX, Wanted
 
 _KINDS: Any = importlib.import_module("confluent_kafka.admin")  # its re-exported names carry no types
 
 ANSWER_TIMEOUT_S = 30.0
-# Only the last record counts, however long ago that was.
-_BATCHES = {"retention.ms": "-1", "retention.bytes": str(16 * 2**20), "segment.bytes": str(4 * 2**20)}
 OUR_SETTING = "penstock.durability"  # only our own broker knows it
 
 
-def wanted_topics(plan: Plan) -> Iterator[Wanted]:
-    """Every topic that a plan needs: its own, the dead letters, and what the queries report."""
-    for topic in plan.topics.values():
-        yield Wanted(topic.name, topic.partitions, topic.replicas, topic.queue_settings, _needs_copies(topic))
-    for name, source in plan.dead_topics.items():
-        yield Wanted(name, 1, source.replicas, source.queue_settings, _needs_copies(source))
-    for query in plan.queries.values():
-        if query.is_transactional:
-            output = plan.topics[query.writes]
-            settings = output.queue_settings | _BATCHES
-            yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, settings, _needs_copies(output))
-    replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
-    yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
-
-
-def _needs_copies(topic: TopicPlan) -> bool:
-    return topic.guarantee.outage == "catastrophic"
-
-
-def adopt_faults(plan: Plan, adopt: Collection[str]) -> list[str]:
-    """A sentence for each topic that is to be adopted and that the app does not have."""
-    known = {topic.name: topic for topic in wanted_topics(plan)}
-    return [f"--adopt {name}: the app has no such topic{hint(name, known)}" for name in adopt if name not in known]
-
-
-def admin_client(queue: str) -> AdminClient:
-    """A client for topics and their settings; it tells nothing on its own."""
-    settings: dict[str, Any] = {"bootstrap.servers": queue, "client.id": "penstock", "log_level": 0}
-    return AdminClient(settings | {"error_cb": _ignore})
-
-
-def look_at_queue(queue: str) -> Queue:
+def look_at_queue(queue: KafkaTarget) -> Queue:
     """What the queue at these addresses is: ours or Kafka, and how many machines; PenstockError if it is away."""
     admin = admin_client(queue)
     try:
@@ -97,7 +55,7 @@ class Provided:
 class TopicProvider:
     """Makes the topics of one app; `provide` may be called again after the queue did not answer."""
 
-    def __init__(self, queue: str, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> None:
+    def __init__(self, queue: KafkaTarget, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> None:
         """`adopt` names topics of others that become this app's."""
         self._queue = queue
         self._wanted = {topic.name: topic for topic in wanted}
@@ -166,12 +124,16 @@ class TopicProvider:
         return Made(topic=name, topic_id=there.topic_id, app=self._app, settings=dict(settings), adopted=adopted)
 
 
-def provide_topics(queue: str, wanted: Iterable[Wanted], app: str = "", adopt: Collection[str] = ()) -> Provided:
+def provide_topics(
+    queue: KafkaTarget, wanted: Iterable[Wanted], app: str = "", adopt: Collection[str] = ()
+) -> Provided:
     """Make the topics of an app; PenstockError if the queue does not answer."""
     return TopicProvider(queue, wanted, app, adopt).provide()
 
 
-def inspect_topics(queue: str, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()) -> list[Difference]:
+def inspect_topics(
+    queue: KafkaTarget, wanted: Iterable[Wanted], app: str, adopt: Collection[str] = ()
+) -> list[Difference]:
     """The differences between what the queue has and what the app wants; changes nothing."""
     topics = list(wanted)
     there = describe_topics(admin_client(queue), [*(topic.name for topic in topics), REGISTRY_TOPIC])
@@ -179,7 +141,7 @@ def inspect_topics(queue: str, wanted: Iterable[Wanted], app: str, adopt: Collec
     return topic_differences(app, topics, there, made, adopt)
 
 
-def copies_of(queue: str, names: Sequence[str]) -> dict[str, tuple[int, int]]:
+def copies_of(queue: KafkaTarget, names: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Copies and `min.insync.replicas` of the topics of these names that the queue has."""
     return {
         name: (topic.replicas, int(topic.settings.get("min.insync.replicas", "1")))
@@ -284,7 +246,3 @@ def _refuse_outage(fault: KafkaError) -> None:
     """A queue that is away says nothing about what was asked: PenstockError, and whoever asked tries again."""
     if fault.retriable() or fault.name().startswith("_"):
         raise PenstockError(f"the queue does not answer ({fault.str()})")
-
-
-def _ignore(_: KafkaError) -> None:
-    """Troubles of a connection are told by the call that they delay."""

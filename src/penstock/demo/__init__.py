@@ -1,4 +1,6 @@
-"""The fraud desk that `penstock demo` runs: its app, a stream of purchases, and the terminals that send them.
+"""The fraud app that `penstock demo` runs, with simulated payment terminals.
 
-Reading order: app, purchases, terminals.
+app        the app: the query that decides each purchase
+purchases  generates the stream of purchases from a seed
+terminals  threads that send purchases over HTTP
 """

@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Self
 
 from penstock.errors import PenstockError
-from penstock.free_port import free_port
+from penstock.process.free_port import free_port
 
 READY_WITHIN_S = 180.0
 STOP_WITHIN_S = 90.0
 GONE_WITHIN_S = 20.0
 PARTS = {
     "broker": "penstock broker",
-    "edge": "penstock.runtime.edge",
+    "edge": "penstock.edge",
     "analyze": "penstock.analyze",
     "jvm": "org.apache.spark",
 }

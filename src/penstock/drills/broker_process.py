@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import Self
 
 from penstock.errors import PenstockError
-from penstock.free_port import free_port
-from penstock.lifeline import CHILD_VARIABLE, DRILLED
+from penstock.kafka.target import KafkaTarget
+from penstock.process.free_port import free_port
+from penstock.process.lifeline import CHILD_VARIABLE, DRILLED
 
 READY_WITHIN_S = 180.0  # a machine with ten times more to do than it can
 STOP_WITHIN_S = 60.0
@@ -59,6 +60,11 @@ class BrokerProcess:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def target(self) -> KafkaTarget:
+        """The same address, as our own clients take it."""
+        return KafkaTarget.parse(self.address)
 
     @property
     def said(self) -> str:

@@ -6,16 +6,54 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from penstock.cache import only_one
 from penstock.errors import ConfigError
-from penstock.jvm.progress import Progress
+from penstock.process.cache import only_one
 
-KAFKA_LOCK = Path(__file__).with_name("kafka.jars")
+_WIDTH = 32
+
+
+class Progress:
+    """Says what is under way on standard error; draws a bar only on a terminal."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title = title
+        self._total = total
+        self._done = 0
+        self._draws = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        if self._total:
+            sys.stderr.write(self._title + "\n")
+            self._draw()
+        return self
+
+    def advance(self) -> None:
+        """One more is done."""
+        self._done += 1
+        self._draw()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._draws and self._total:
+            sys.stderr.write("\n")
+
+    def _draw(self) -> None:
+        if self._draws:
+            filled = _WIDTH * self._done // self._total
+            sys.stderr.write(f"\r[{'#' * filled:<{_WIDTH}}] {self._done}/{self._total}")
+            sys.stderr.flush()
+
+
+SPARK_LOCK = Path(__file__).with_name("spark.jars")
 
 _LINE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+) ([0-9a-f]{64})")
 _FETCHES_AT_ONCE = 8  # a registry answers small files slowly one by one; more than this is impolite

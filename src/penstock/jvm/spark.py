@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from penstock.cache import cache_folder
 from penstock.errors import ConfigError, PenstockError
-from penstock.jvm.compilers import yield_to_work
-from penstock.jvm.jars import provide_jars
-from penstock.jvm.unsigned import unsigned_copy
-
-SPARK_LOCK = Path(__file__).with_name("spark.jars")
+from penstock.jvm.compiler_priority import yield_to_work
+from penstock.jvm.jars import SPARK_LOCK, provide_jars
+from penstock.jvm.unsigned_jars import unsigned_copy
+from penstock.process.cache import cache_folder
 
 _LOGGING = Path(__file__).with_name("spark.log4j2.properties")
 _MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"

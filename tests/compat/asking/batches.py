@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from penstock.records.batch import CRC_FROM, MAGIC, BatchHeader, encode_batch
-from penstock.records.record import encode_varint
+from penstock.kafka.records.batch import CRC_FROM, MAGIC, BatchHeader, encode_batch
+from penstock.kafka.records.record import encode_varint
 
 CRC_AT = 17
 NOW_MS = int(time.time() * 1000)

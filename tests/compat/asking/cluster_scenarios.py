@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from asking.connection import Connection
 from asking.requests import create_topic
-from penstock.wire.message import Message
-from penstock.wire.messages.alter_partition_reassignments import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
-from penstock.wire.messages.alter_replica_log_dirs import (
+from penstock.kafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopic,
 )
-from penstock.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from penstock.wire.messages.describe_quorum import (
+from penstock.kafka.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from penstock.kafka.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartition,
     DescribeQuorumRequestTopic,
     DescribeQuorumResponse,
 )
-from penstock.wire.messages.describe_topic_partitions import (
+from penstock.kafka.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsCursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsTopic,
 )
-from penstock.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, ElectLeadersTopic
-from penstock.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
-from penstock.wire.messages.list_partition_reassignments import (
+from penstock.kafka.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, ElectLeadersTopic
+from penstock.kafka.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from penstock.kafka.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     ListPartitionReassignmentsTopics,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from penstock.wire.message import Message
+from penstock.kafka.wire.message import Message
 
 
 def comparable(answer: Message, ignoring: Collection[str]) -> object:

@@ -9,10 +9,10 @@ import time
 from types import TracebackType
 from typing import Self, TypeVar
 
-from penstock.wire.apis import APIS
-from penstock.wire.header import decode_response_header, encode_request_header
-from penstock.wire.message import Message, decode, encode
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.kafka.wire.apis import APIS
+from penstock.kafka.wire.header import decode_response_header, encode_request_header
+from penstock.kafka.wire.message import Message, decode, encode
+from penstock.kafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 DEADLINE_S = 30.0
 _NOT_YET = {14, 15, 16}  # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR

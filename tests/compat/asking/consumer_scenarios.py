@@ -8,14 +8,17 @@ from asking.batches import batch_of, lines
 from asking.connection import DEADLINE_S, Connection, Patient
 from asking.groups import form
 from asking.requests import create_topic, produce
-from penstock.wire.message import Message
-from penstock.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-from penstock.wire.messages.consumer_group_heartbeat import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from penstock.kafka.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from penstock.wire.messages.describe_log_dirs import (
+from penstock.kafka.wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -7,28 +7,28 @@ from uuid import UUID
 from asking.batches import NOW_MS, Line, batch_of, lines, patched
 from asking.connection import Connection
 from asking.requests import create_topic, fetch_request, new_producer, produce, produce_request
-from penstock.wire.message import Message
-from penstock.wire.messages.delete_records import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from penstock.wire.messages.fetch import FetchResponse
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.list_offsets import (
+from penstock.kafka.wire.messages.fetch import FetchResponse
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from penstock.wire.messages.offset_for_leader_epoch import (
+from penstock.kafka.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from penstock.wire.messages.produce import ProduceResponse
+from penstock.kafka.wire.messages.produce import ProduceResponse
 
 STRANGER = UUID(int=0x5EED)
 _BY_ID_PRODUCE = _BY_ID_FETCH = 13

@@ -11,7 +11,7 @@ import cramjam
 import lz4.frame
 
 from asking.batches import batch_of, lines, patched
-from penstock.records.record import encode_varint
+from penstock.kafka.records.record import encode_varint
 
 LAST_DELTA_AT, COUNT_AT = 23, 57
 _v = encode_varint

@@ -7,29 +7,29 @@ from uuid import UUID
 from asking.connection import Connection, Patient
 from asking.groups import SYNC, commit, commit_request, form, join, join_request, sync_request
 from asking.requests import create_topic
-from penstock.wire.message import Message
-from penstock.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from penstock.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from penstock.wire.messages.join_group import JoinGroupResponse
-from penstock.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from penstock.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from penstock.wire.messages.offset_commit import OffsetCommitResponse
-from penstock.wire.messages.offset_delete import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from penstock.kafka.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from penstock.kafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.kafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from penstock.kafka.wire.messages.join_group import JoinGroupResponse
+from penstock.kafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from penstock.kafka.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from penstock.kafka.wire.messages.offset_commit import OffsetCommitResponse
+from penstock.kafka.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from penstock.wire.messages.offset_fetch import (
+from penstock.kafka.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from penstock.wire.messages.sync_group import SyncGroupResponse
+from penstock.kafka.wire.messages.sync_group import SyncGroupResponse
 
 STRANGER = UUID(int=0x5EED)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from asking.connection import Connection, Patient
-from penstock.wire.message import encode
-from penstock.wire.messages.consumer_protocol import ConsumerProtocolSubscription
-from penstock.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from penstock.wire.messages.offset_commit import (
+from penstock.kafka.wire.message import encode
+from penstock.kafka.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from penstock.kafka.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from penstock.kafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from penstock.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from penstock.kafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
 JOIN, SYNC, COMMIT = 9, 5, 9  # versions that the rest of a scenario speaks
 MEMBER_ID_REQUIRED = 79

@@ -9,8 +9,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.cache import cache_folder
-from penstock.jvm.tools import java_command, kafka_class_path
+from penstock.process.cache import cache_folder
+from proof.oracle.tools import java_command, kafka_class_path
 
 _TOOL_DEADLINE_S = 120.0
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)  # a tool ends before the slower compiler pays off

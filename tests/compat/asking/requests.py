@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from asking.connection import DEADLINE_S, Connection
-from penstock.ports import Buffer
-from penstock.wire.messages.create_topics import (
+from penstock.kafka.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.list_offsets import (
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from penstock.wire.messages.produce import (
+from penstock.kafka.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from penstock.ports import Buffer
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 COORDINATOR_LOAD_IN_PROGRESS = 14

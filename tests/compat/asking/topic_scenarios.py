@@ -6,36 +6,36 @@ from uuid import UUID
 
 from asking.connection import Connection
 from asking.requests import create_topic
-from penstock.wire.message import Message
-from penstock.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from penstock.wire.messages.create_partitions import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from penstock.kafka.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
-from penstock.wire.messages.create_topics import (
+from penstock.kafka.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from penstock.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
-from penstock.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from penstock.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from penstock.wire.messages.describe_configs import (
+from penstock.kafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from penstock.kafka.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from penstock.kafka.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from penstock.kafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from penstock.wire.messages.incremental_alter_configs import (
+from penstock.kafka.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from penstock.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from penstock.kafka.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 STRANGER = UUID(int=0x5EED)
 SHARED_SETTINGS = [

@@ -5,25 +5,25 @@ from __future__ import annotations
 from asking.connection import Connection
 from asking.requests import create_topic
 from asking.transactions import Owner, ask_until
-from penstock.wire.message import Message
-from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from penstock.wire.messages.add_partitions_to_txn import (
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from penstock.kafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from penstock.wire.messages.describe_producers import (
+from penstock.kafka.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     DescribeProducersTopic,
 )
-from penstock.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
-from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from penstock.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from penstock.wire.messages.write_txn_markers import (
+from penstock.kafka.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from penstock.kafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from penstock.kafka.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from penstock.kafka.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

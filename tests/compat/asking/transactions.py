@@ -8,26 +8,26 @@ from typing import TypeVar
 
 from asking.batches import batch_of, lines
 from asking.connection import DEADLINE_S, Connection
-from penstock.records.batch import TRANSACTIONAL
-from penstock.wire.message import Message
-from penstock.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from penstock.wire.messages.add_partitions_to_txn import (
+from penstock.kafka.records.batch import TRANSACTIONAL
+from penstock.kafka.wire.message import Message
+from penstock.kafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from penstock.kafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-from penstock.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from penstock.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from penstock.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from penstock.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from penstock.wire.messages.offset_fetch import (
+from penstock.kafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from penstock.kafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from penstock.kafka.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from penstock.kafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from penstock.kafka.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
-from penstock.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from penstock.wire.messages.txn_offset_commit import (
+from penstock.kafka.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from penstock.kafka.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

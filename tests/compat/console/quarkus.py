@@ -15,10 +15,10 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from penstock.cache import cache_folder
-from penstock.free_port import free_port
 from penstock.jvm.jars import Jar, provide_jars, read_lock
 from penstock.jvm.java import find_java
+from penstock.process.cache import cache_folder
+from penstock.process.free_port import free_port
 
 LOCK = Path(__file__).with_name("quarkus.jars")
 PAGES = "/q/dev-ui/io.quarkus.quarkus-kafka-client"

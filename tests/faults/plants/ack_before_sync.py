@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from penstock.broker.events import Sync
 from penstock.cli.main import main
-from penstock.runtime.syncing import SyncPool
+from penstock.queue.core.events import Sync
+from penstock.queue.server.sync_pool import SyncPool
 
 
 def _lie(self: SyncPool, sync: Sync) -> None:

@@ -7,7 +7,7 @@ import itertools
 import sys
 
 from penstock.cli.main import main
-from penstock.runtime.kernel_syncs import KernelSyncs
+from penstock.queue.server.kernel_sync import KernelSyncs
 
 _FAILS_AT = int(sys.argv[1])
 _ends = itertools.count(1)

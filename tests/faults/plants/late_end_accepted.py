@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from penstock.broker.transactions import coordinator
-from penstock.broker.transactions.rules import Owner
 from penstock.cli.main import main
+from penstock.queue.transactions import coordinator
+from penstock.queue.transactions.rules import Owner
 
 _sound: Any = coordinator.plan_end
 

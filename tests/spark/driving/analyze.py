@@ -13,12 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from penstock.client.topics import provide_topics, wanted_topics
-from penstock.config import AnalyzeConfig, EdgeConfig
+from penstock.client.topics import provide_topics
+from penstock.config.analyze import AnalyzeConfig
+from penstock.config.edge import EdgeConfig
 from penstock.guarantee import Queue
-from penstock.loading import load_app
-from penstock.plan import plan_app
-from penstock.run_spec import RunSpec, write_spec
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.planner import plan_app
+from penstock.plan.run_spec import RunSpec
+from penstock.plan.topics import wanted_topics
+from penstock.process.app_loader import load_app
+from penstock.process.run_spec_file import write_spec
 
 WITHIN_S = 240.0
 APPS = Path(__file__).parent.parent / "apps"
@@ -34,10 +38,12 @@ class Analyze:
         kind = kind or Queue()
         file = str(APPS / app)
         config = AnalyzeConfig(**{"ui": False, "dead_letters_every_ms": 1_000, **settings})
+        target = KafkaTarget.parse(queue)
         write_spec(
-            RunSpec(app=file, data=str(data), queue=queue, kind=kind, edge=EdgeConfig(), analyze=config), self._spec
+            RunSpec(app=file, data=str(data), queue=target, kind=kind, edge=EdgeConfig(), analyze=config),
+            self._spec,
         )
-        self._queue = queue
+        self._queue = target
         self._topics = list(wanted_topics(plan_app(load_app(file), kind)))
         self.prepare()
         self._heard = threading.Condition()

@@ -1,0 +1,120 @@
+"""From the records of a topic to the rows a query sees, and apart from them what does not parse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from penstock.analyze.frames.call_sites import untold
+from penstock.analyze.frames.spark_types import LONG, STRING, struct_words
+from penstock.client.factory import spark_options
+from penstock.events.headers import EVENT_LEAD_MS, ID, PRODUCER, SEQUENCE, TIME
+from penstock.events.schema import Column as SchemaColumn
+from penstock.events.schema import Schema, Type
+from penstock.kafka.target import KafkaTarget
+from penstock.plan.plan import TopicPlan
+from penstock.plan.policies import Isolation
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+EVENT = "_event"
+HEADERS = "_headers"
+BROKEN = "_penstock_broken"
+PARSED = "_penstock_parsed"
+AHEAD = "_penstock_ahead"
+
+_YEAR_10000_MS = 253_402_300_800_000
+
+
+def read_records(spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, options: Mapping[str, str]) -> DataFrame:
+    """The records of a topic as Spark's connector gives them, with headers; what is committed, if that was promised."""
+    reader = spark.readStream.format("kafka").options(**spark_options(queue))
+    if topic.policy.analyze.isolation.value is Isolation.COMMITTED:
+        reader = reader.option("kafka.isolation.level", "read_committed")
+    return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
+
+
+@untold()
+def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
+    """The schema's columns, `_event` and `_headers`, of every record that parses and is not ahead of its time."""
+    schema = _schema_of(topic)
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(~_is_broken(schema) & ~_is_ahead(topic))
+    columns = [F.col(PARSED)[name].alias(name) for name in schema.names]
+    return parsed.select(*columns, _event_struct().alias(EVENT), F.col("headers").alias(HEADERS))
+
+
+@untold()
+def broken_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
+    """Every other record, raw: key, value, headers, where it stands, and whether it is ahead of its time."""
+    schema = _schema_of(topic)
+    parsed = records.withColumn(PARSED, _parsed(schema)).where(_is_broken(schema) | _is_ahead(topic))
+    return parsed.select("key", "value", "headers", "topic", "partition", "offset", _is_ahead(topic).alias(AHEAD))
+
+
+def _schema_of(topic: TopicPlan) -> Schema:
+    if topic.schema is None:
+        raise ValueError(f"topic {topic.name} has no schema")
+    return topic.schema
+
+
+def _parsed(schema: Schema) -> Column:
+    # Spark fills the extra column with the text of what it could not read, and leaves it null else.
+    columns = struct_words((*schema.columns, SchemaColumn(BROKEN, Type("string"))))
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
+    parsed = F.from_json(F.col("value").cast(STRING), columns, options)
+    # Always true, but not to the optimizer, which would copy the parsing into every filter and column above it.
+    return F.when(F.spark_partition_id() >= 0, parsed)
+
+
+def _is_broken(schema: Schema) -> Column:
+    parsed = F.col(PARSED)
+    broken = (
+        F.col("value").isNull()
+        | ~F.is_valid_utf8(F.col("value").cast(STRING))
+        | parsed.isNull()
+        | parsed[BROKEN].isNotNull()
+    )
+    for name in schema.required:
+        broken = broken | parsed[name].isNull()
+    return F.coalesce(broken, F.lit(True))
+
+
+def _is_ahead(topic: TopicPlan) -> Column:
+    """One such event moves the watermark, and then everything that comes is late."""
+    if topic.event_time is None:
+        return F.lit(False)
+    lead = F.lit(timedelta(milliseconds=EVENT_LEAD_MS))
+    return F.coalesce(F.col(PARSED)[topic.event_time] > _record_time() + lead, F.lit(False))
+
+
+def _record_time() -> Column:
+    """When the event was accepted; when it was stored, if nobody said so in a number that is a time."""
+    time_ms = _header(TIME).try_cast(LONG)
+    told = F.when(time_ms.between(0, _YEAR_10000_MS - 1), F.timestamp_millis(time_ms))
+    return F.coalesce(told, F.col("timestamp"))
+
+
+def _event_struct() -> Column:
+    return F.struct(
+        F.coalesce(_header(ID), source_text(F.col("topic"), F.col("partition"), F.col("offset"))).alias("id"),
+        _header(PRODUCER).alias("producer"),
+        _header(SEQUENCE).try_cast(LONG).alias("sequence"),
+        F.col("topic"),
+        F.col("partition"),
+        F.col("offset"),
+        _record_time().alias("time"),
+    )
+
+
+def source_text(topic: Column, partition: Column, offset: Column) -> Column:
+    """TOPIC/PARTITION/OFFSET."""
+    return F.concat_ws("/", topic, partition.cast(STRING), offset.cast(STRING))
+
+
+def _header(name: str) -> Column:
+    found = F.filter(F.col("headers"), lambda header: header["key"] == name)
+    return F.get(found, F.lit(0))["value"].cast(STRING)

@@ -1,1 +1,0 @@
-"""A queue node: step(events, now_ms) -> effects. One API, one handler, one file."""

@@ -1,1 +1,0 @@
-"""Consumer groups: who reads what, and how far they have come."""

@@ -1,1 +1,0 @@
-"""Transactions: who may write under which name, what belongs together, how it ends."""

@@ -1,1 +1,0 @@
-"""The page at / : what comes out, as it happens."""

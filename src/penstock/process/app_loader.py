@@ -1,0 +1,98 @@
+"""Finds the App that a user named: a file or a module, and in it a variable."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from penstock.app import App
+from penstock.errors import ConfigError
+from penstock.plan.plan import Plan
+
+_NO_SPARK = "which is not installed: run pip install 'penstock[spark]'"
+MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
+_under_way: list[str] = []
+folders: list[str] = []  # that were put on the path for apps: Spark's workers need them, too
+
+
+def is_loading() -> bool:
+    """Whether an app is being imported right now, by us."""
+    return bool(_under_way)
+
+
+def load_app(spec: str) -> App:
+    """The app of 'shop.py', 'shop.py:shop' or 'package.module:shop'; ConfigError if there is not exactly one."""
+    place, _, variable = spec.partition(":")
+    module = _module(place)
+    if variable:
+        found = getattr(module, variable, None)
+        if not isinstance(found, App):
+            raise ConfigError(f"{place} has no App called {variable}")
+        return found
+    apps = {id(value): (name, value) for name, value in vars(module).items() if isinstance(value, App)}
+    if len(apps) == 1:
+        return next(iter(apps.values()))[1]
+    if not apps:
+        raise ConfigError(f"{place} declares no App: write app = penstock.App('name')")
+    names = ", ".join(f"{place}:{name}" for name, _ in apps.values())
+    raise ConfigError(f"{place} declares {len(apps)} Apps: name one of {names}")
+
+
+def need_spark(plan: Plan) -> None:
+    """ConfigError if the plan has queries and this Python has no PySpark, which is an extra of the package."""
+    if plan.queries and not _is_spark_there():
+        raise ConfigError(f"the queries run on Spark, {_NO_SPARK}")
+
+
+def _is_spark_there() -> bool:
+    try:
+        return importlib.util.find_spec("pyspark") is not None
+    except ImportError:
+        return False
+
+
+def _module(place: str) -> ModuleType:
+    path = Path(place)
+    _under_way.append(place)
+    try:
+        if path.suffix != ".py":
+            folders.append(str(Path.cwd()))
+            sys.path.insert(0, folders[-1])
+            return importlib.import_module(place)
+        if not path.is_file():
+            raise ConfigError(f"there is no file {place}")
+        folders.append(str(path.resolve().parent))
+        sys.path.insert(0, folders[-1])  # an app may import what lies beside it
+        found = importlib.util.spec_from_file_location(MODULE_NAME, path)
+        if found is None or found.loader is None:
+            raise ConfigError(f"{place} is no Python file")
+        module = importlib.util.module_from_spec(found)
+        sys.modules[MODULE_NAME] = module
+        found.loader.exec_module(module)
+        return module
+    except ConfigError:
+        raise
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] == "pyspark" and not _is_spark_there():
+            raise ConfigError(f"{place} imports pyspark, {_NO_SPARK}") from missing
+        raise _import_error(place, missing) from missing
+    except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
+        raise _import_error(place, error) from error
+    finally:
+        _under_way.pop()
+
+
+def _import_error(place: str, error: Exception) -> ConfigError:
+    return ConfigError(f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}")
+
+
+def _where(error: Exception, place: str) -> str:
+    trace, line = error.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.endswith(Path(place).name):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"line {line}: " if line else ""

@@ -1,1 +1,0 @@
-"""Record batches (Kafka's format 2): nouns shared by all tiers."""

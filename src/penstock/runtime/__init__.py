@@ -1,1 +1,0 @@
-"""Where a node meets the world: event loop, disk, clock, syncs."""

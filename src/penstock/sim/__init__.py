@@ -1,1 +1,0 @@
-"""A whole node on a fake disk, a fake network and a fake clock, under one seed."""

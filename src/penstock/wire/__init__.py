@@ -1,1 +1,0 @@
-"""Kafka bytes to values and back; pure."""
