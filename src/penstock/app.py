@@ -11,6 +11,7 @@ from penstock.sources import Source
 
 ModeWord = Literal["auto", "realtime", "microbatch"]  # those of policies.Mode
 StateWord = Literal["disk", "memory"]  # those of policies.StateStore
+EmitWord = Literal["changes", "final", "all"]  # those of policies.Emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class QueryOptions:
     mode: str = "auto"
     every: str | None = None
     watermark: str | None = None
+    emit: str | None = None
     state: str = "disk"
     spark: Mapping[str, str | int | bool] = field(default_factory=dict)
 
@@ -44,6 +46,7 @@ class QueryKeywords(TypedDict, total=False):
     mode: ModeWord
     every: str | None
     watermark: str | None
+    emit: EmitWord | None
     state: StateWord
     spark: Mapping[str, str | int | bool]
 

@@ -23,9 +23,14 @@ class Checkpoint:
         self._synced_ns = 0
 
     @property
-    def files(self) -> tuple[Path, Path]:
+    def files(self) -> tuple[Path, ...]:
         """All that it is: who removes these lets the query begin at the start."""
-        return self.path, self._mode_file
+        return self.path, self._mode_file, *((self.table_file,) if self.table_file.exists() else ())
+
+    @property
+    def table_file(self) -> Path:
+        """What readers have of a query that writes its whole result; it outlives `clear`, as the topic does."""
+        return self.path.with_name(f"{self.path.name}.table")
 
     @property
     def is_begun(self) -> bool:

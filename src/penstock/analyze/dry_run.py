@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.modes import Choice, choose, obstacle
+from penstock.analyze.modes import Choice, choose
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
@@ -24,7 +24,7 @@ from penstock.jvm.java import find_java
 from penstock.jvm.spark_start import SparkStart
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan
-from penstock.plan.policies import Mode
+from penstock.plan.policies import Emit, Mode
 from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ class Checked(NamedTuple):
     """What Spark says of a query that can run."""
 
     choice: Choice
+    emit: Emit
     meaning: Meaning
+    remarks: tuple[str, ...]
 
 
 def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Checked]:
@@ -61,8 +63,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = query.against_real_time or obstacle(built.operators)
-            found[query.name] = Checked(choose(query.mode, query.every_ms, against), built.meaning)
+            choice = choose(query.mode, query.every_ms, built.against_real_time)
+            found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)
     refuse_all(faults)
     return found
 

@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.analyze.frames.dead_letters import DeadLetters
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Written
 from penstock.analyze.query_builder import Built, Refused, build_query
+from penstock.analyze.record_writer import RecordWriter
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
+from penstock.analyze.table_sink import TableRows, TableSink
 from penstock.client.factory import spark_options
 from penstock.events.headers import batches_topic
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
-from penstock.plan.policies import Mode, Output
+from penstock.plan.policies import Emit, Mode, Output
 from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -62,8 +65,8 @@ class Jobs:
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
             built = at_hand[1] if at_hand and at_hand[0].mode is choice.mode else self.build(query, choice)
-            rows = _writer(built.records, query.name, checkpoint)
-            writer = self._to_sink(rows, query, checkpoint, written, built.header_names)
+            rows = _writer(built.records, query.name, checkpoint, built.emit.emit)
+            writer = self._to_sink(rows, query, checkpoint, written, built)
             if choice.mode is Mode.REALTIME:
                 writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
             elif query.every_ms is not None:
@@ -82,15 +85,18 @@ class Jobs:
             written=written,
         )
 
-    def _to_sink(
-        self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, headers: tuple[str, ...]
-    ) -> Any:
+    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, built: Built) -> Any:
         output = query.policy.output.value
+        kept = Checkpoint(checkpoint.parent, checkpoint.name)
+        headers = built.header_names
+        table = TableRows(kept.table_file, built.meaning.is_ranked) if built.emit.emit is Emit.ALL else None
         if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
-            kept = Checkpoint(checkpoint.parent, checkpoint.name)
-            sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers)
+            sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers, table)
             return writer.foreachBatch(sink.write)
+        if table is not None:
+            records = RecordWriter(query.writes, self._spec.queue, has_retries=output is Output.RETRY)
+            return writer.foreachBatch(TableSink(records, table, kept, written, headers).write)
         kafka = writer.format("kafka").options(**_SINK[output], **spark_options(self._spec.queue))
         return kafka.option("topic", query.writes)
 
@@ -116,6 +122,7 @@ def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[s
     return options | {"maxOffsetsPerTrigger": str(events_max)}
 
 
-def _writer(frame: DataFrame, name: str, checkpoint: Path) -> Any:
+def _writer(frame: DataFrame, name: str, checkpoint: Path, emit: Emit = Emit.CHANGES) -> Any:
     # Any: PySpark's types do not know trigger(realTime=…).
-    return frame.writeStream.queryName(name).outputMode("update").option("checkpointLocation", str(checkpoint))
+    writer = frame.writeStream.queryName(name).outputMode(OUTPUT_MODES[emit])
+    return writer.option("checkpointLocation", str(checkpoint))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -13,18 +12,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from penstock.analyze.emits import ChosenEmit, EmitError, choose_emit, state_remarks
 from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
-from penstock.analyze.modes import Operator, is_stateful, operators_of
+from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
+from penstock.analyze.spark_text import spark_words
 from penstock.errors import ConfigError, PenstockError
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
-from penstock.plan.policies import Repeats
+from penstock.plan.policies import Mode, Repeats
 from penstock.plan.sql import sql_with_views
 
-_WORDS_MAX = 500
-_PLACE_IN_SQL = re.compile(r"\(line \d+, pos \d+\)")
 _NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
 
 
@@ -35,8 +34,15 @@ class Built:
     query: QueryPlan
     records: DataFrame
     operators: tuple[Operator, ...]
+    emit: ChosenEmit
     meaning: Meaning
     keeps_event: bool  # each result names the event that it came from
+    remarks: tuple[str, ...] = ()  # what the app should know of it, though it runs
+
+    @property
+    def against_real_time(self) -> str | None:
+        """Why it cannot run in real time, as far as can be told before Spark tries; None if nothing is known."""
+        return self.query.against_real_time or self.emit.against_real_time or obstacle(self.operators)
 
     @property
     def header_names(self) -> tuple[str, ...]:
@@ -69,10 +75,15 @@ def build_query(
     if faults:
         raise Refused(*faults)
     try:
-        _check_streaming(result)
-        meaning = meaning_of(result, output.key)
+        emit = choose_emit(result, query.emit)
+        if query.mode is Mode.REALTIME and emit.against_real_time is not None:
+            raise Refused(f"mode='realtime' cannot be: {emit.against_real_time}: say mode='microbatch'")
+        meaning = meaning_of(result, output.key, emit.emit)
         records = to_records(result, query.name, meaning)
-        return Built(query, records, operators, meaning, EVENT in result.columns)
+        remarks = tuple(dict.fromkeys(state_remarks(result)))
+        return Built(query, records, operators, emit, meaning, EVENT in result.columns, remarks)
+    except EmitError as error:
+        raise Refused(str(error)) from error
     except PySparkException as error:
         raise Refused(spark_words(error)) from error
 
@@ -81,17 +92,6 @@ def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
     """ConfigError with every fault of every query, if there is one."""
     if said := [f"query {name}: {fault}" for name, found in faults.items() for fault in found]:
         raise ConfigError(*said)
-
-
-def spark_words(error: BaseException) -> str:
-    """What an error says, in one line; of Spark's errors without plans and traces."""
-    text = str(error).strip() or type(error).__name__
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not isinstance(error, PySparkException):
-        return " ".join(lines)[:_WORDS_MAX]
-    said, _, state = lines[0].partition(" SQLSTATE")
-    place = _PLACE_IN_SQL.search(state)
-    return f"{said} {place[0]}" if place else said[:_WORDS_MAX]
 
 
 def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:
@@ -170,15 +170,6 @@ def _no_json(kind: T.DataType) -> str | None:
     elif isinstance(kind, T.MapType):
         inside = [kind.keyType, kind.valueType]
     return next((found for part in inside if (found := _no_json(part))), None)
-
-
-def _check_streaming(result: DataFrame) -> None:
-    """Spark's own check of what a streaming query may do, which it else makes only at the start."""
-    jvm: Any = result.sparkSession._jvm
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    update = jvm.org.apache.spark.sql.streaming.OutputMode.Update()
-    frame: Any = result
-    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), update)
 
 
 def _where(error: BaseException, query: QueryPlan) -> str:

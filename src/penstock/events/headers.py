@@ -11,7 +11,7 @@ SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a ga
 TIME = "penstock-time"  # milliseconds since 1970 when the event was accepted; a result carries its event's
 SOURCE = "penstock-source"  # results only: TOPIC/PARTITION/OFFSET of the event
 QUERY = "penstock-query"  # results only: the query that wrote it
-KIND = "penstock-kind"  # results only: upsert (replaces the row of its key) or append
+KIND = "penstock-kind"  # results only: upsert (replaces the row of its key), final (the one row of its key), append
 KEY_COLUMNS = "penstock-key-columns"  # results only: the columns of the key, with commas; absent without a key
 REASON = "penstock-reason"  # dead letters only: why it could not be read
 

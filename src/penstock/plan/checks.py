@@ -17,11 +17,12 @@ from penstock.events.schema import TIMES, SchemaError, parse_schema
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
 from penstock.plan.declared_types import with_sound_types
 from penstock.plan.guarantees import promises
-from penstock.plan.policies import Mode, Modes, StateStore, analyze_policy, delivery_policy
+from penstock.plan.policies import Emit, Mode, Modes, StateStore, analyze_policy, delivery_policy
 from penstock.plan.sql import with_reads
 
 MODES = tuple(Mode)
 STATES = tuple(StateStore)
+EMITS = tuple(Emit)
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
 PARTITIONS_MAX = 1_000
 BACKLOG_MAX = 100_000
@@ -116,6 +117,13 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
         yield f"mode is one of {', '.join(MODES)}, not {options.mode!r}"
     if options.state not in STATES:
         yield f"state is one of {', '.join(STATES)}, not {options.state!r}"
+    if options.emit is not None and options.emit not in EMITS:
+        yield f"emit is one of {', '.join(EMITS)}, not {options.emit!r}"
+    elif options.mode == Mode.REALTIME and options.emit not in (None, Emit.CHANGES):
+        yield (
+            f"mode='realtime' writes changes only, and emit={str(options.emit)!r} needs whole batches: say "
+            "mode='microbatch', or emit='changes'"
+        )
     for what, text in (("every", options.every), ("watermark", options.watermark)):
         if text is not None and not duration_ms(text):
             yield f"{what} is a duration such as '10 minutes', not {text!r}"

@@ -10,7 +10,7 @@ from penstock.app import Delivery, QueryOptions
 from penstock.events.headers import dead_topic
 from penstock.events.schema import Schema
 from penstock.guarantee import Guarantee, QueueKind, duration_ms
-from penstock.plan.policies import AnalyzePolicy, Mode, Modes, Output, Policy, Row, Start, StateStore
+from penstock.plan.policies import AnalyzePolicy, Emit, Mode, Modes, Output, Policy, Row, Start, StateStore
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,11 @@ class QueryPlan:
         return StateStore(self.options.state)
 
     @property
+    def emit(self) -> Emit | None:
+        """Which rows the app wants written; None: changes, or the only ones that Spark can write."""
+        return None if self.options.emit is None else Emit(self.options.emit)
+
+    @property
     def every_ms(self) -> int | None:
         """How often it runs or commits, where the app says so."""
         return duration_ms(self.options.every) if self.options.every else None
@@ -94,9 +99,11 @@ class QueryPlan:
 
     @property
     def against_real_time(self) -> str | None:
-        """Why its guarantee rules real time out; None if it does not."""
+        """Why its guarantee, or the rows that it writes, rule real time out; None if they do not."""
         modes = self.policy.modes
-        return modes.reason if modes.value is Modes.MICROBATCH else None
+        if modes.value is Modes.MICROBATCH:
+            return modes.reason
+        return None if self.emit in (None, Emit.CHANGES) else f"emit='{self.emit}': not in Real-Time Mode"
 
     @property
     def spark(self) -> dict[str, str]:

@@ -73,6 +73,14 @@ class Mode(StrEnum):
     MICROBATCH = "microbatch"
 
 
+class Emit(StrEnum):
+    """Which rows of its result a query writes, as an app says it. Spark's names are update, append and complete."""
+
+    CHANGES = "changes"  # each row that a batch changes
+    FINAL = "final"  # each row once, when it can change no more
+    ALL = "all"  # the whole result after each batch: what differs from the batch before, and a tombstone for what left
+
+
 class StateStore(StrEnum):
     """Where a query keeps its state, as an app says it."""
 

@@ -43,7 +43,7 @@ def with_flat_headers(records: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def header_names(meaning: Meaning, keeps_event: bool) -> tuple[str, ...]:
     """The headers of each result of a query, in their order."""
-    return (*(_OF_EVENT if keeps_event else ()), QUERY, KIND, *((KEY_COLUMNS,) if meaning.key else ()))
+    return (*(_OF_EVENT if keeps_event else ()), QUERY, KIND, *((KEY_COLUMNS,) if meaning.key_names else ()))
 
 
 def value_columns(columns: list[str]) -> list[str]:
@@ -86,8 +86,8 @@ def _escaped(text: Column) -> Column:
 
 def _headers(query: str, meaning: Meaning, keeps_event: bool) -> Column:
     texts = [F.lit(query), F.lit(str(meaning.kind))]
-    if meaning.key:
-        texts.append(F.lit(",".join(map(str, meaning.key))))
+    if meaning.key_names:
+        texts.append(F.lit(",".join(meaning.key_names)))
     if keeps_event:
         source = F.col(EVENT)
         place = source_text(source["topic"], source["partition"], source["offset"])
