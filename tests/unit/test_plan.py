@@ -90,8 +90,8 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("u")
     app.topic("x.dead", guarantee=Guarantee(outage="catastrophic", loss="2 parsecs"))
     app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
-    app.query(reads="purchase", writes="v", name="q2")(lambda x: x)
-    app.query(reads="u", writes="penstock.queries", name="q3")(lambda x: x)
+    app.query(reads="purchase", writes="v", name="q2", mode="realtime", emit="final")(lambda x: x)
+    app.query(reads="u", writes="penstock.queries", name="q3", emit="everything")(lambda x: x)
     app.sql("empty", "SELECT 1")
     app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
     app.ingest(sources.Http(), into="w")
@@ -111,6 +111,8 @@ def test_all_faults_are_named_at_once() -> None:
         "every is a duration",
         "state is one of disk, memory",
         "must take 1 DataFrame",
+        "query q2: mode='realtime' writes changes only, and emit='final' needs whole batches",
+        "query q3: emit is one of changes, final, all, not 'everything'",
         "query q2: reads the unknown topic purchase",
         "topic v has 2 writers (query q1, query q2)",
         "query q3: writes penstock.queries: names that end in .dead or begin with penstock. are Penstock's own",
