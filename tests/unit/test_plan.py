@@ -93,6 +93,11 @@ def test_all_faults_are_named_at_once() -> None:
     app.query(reads="purchase", writes="v", name="q2", mode="realtime", emit="final")(lambda x: x)
     app.query(reads="u", writes="penstock.queries", name="q3", emit="everything")(lambda x: x)
     app.sql("empty", "SELECT 1")
+    app.topic("lines", schema="line STRING, n INT", format="text")
+    app.topic("rows", schema="line MAP<STRING, INT>", format="csv")
+    app.topic("papers", schema="line STRING", format="pdf")
+    app.ingest(sources.Http("/lines"), into="lines")
+    app.query(reads="u", writes={"a b": "o"}, name="q4")(lambda x: x)
     app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
     app.ingest(sources.Http(), into="w")
     told = "\n".join(faults(app))
@@ -111,6 +116,11 @@ def test_all_faults_are_named_at_once() -> None:
         "every is a duration",
         "state is one of disk, memory",
         "must take 1 DataFrame",
+        "topic lines: format='text' needs a schema of one STRING column",
+        "topic rows: format='csv' cannot carry column line, a MAP",
+        "topic papers: format is one of json, text, bytes, csv, not 'pdf'",
+        "ingest into lines: POST takes JSON, and the topic has format='text'",
+        "query q4.a b: a query, and each of its outputs, is named by letters",
         "query q2: mode='realtime' writes changes only, and emit='final' needs whole batches",
         "query q3: emit is one of changes, final, all, not 'everything'",
         "query q2: reads the unknown topic purchase",

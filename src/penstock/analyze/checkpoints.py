@@ -90,7 +90,7 @@ class Checkpoint:
     def remember(self, choice: Choice, topic_ids: Mapping[str, str]) -> None:
         """Keep the mode, and the topics by their ids, beside the checkpoint."""
         self.path.mkdir(parents=True, exist_ok=True)
-        new = self._mode_file.with_suffix(".new")
+        new = self._mode_file.with_name(f"{self._mode_file.name}.new")
         new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason, "topics": dict(topic_ids)}))
         _sync(new)
         os.replace(new, self._mode_file)

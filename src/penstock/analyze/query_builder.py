@@ -19,6 +19,7 @@ from penstock.analyze.frames.rows import EVENT, good_rows, read_records
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
 from penstock.errors import ConfigError, PenstockError
+from penstock.events.record_format import RecordFormat
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Mode, Repeats
@@ -79,7 +80,7 @@ def build_query(
         if query.mode is Mode.REALTIME and emit.against_real_time is not None:
             raise Refused(f"mode='realtime' cannot be: {emit.against_real_time}: say mode='microbatch'")
         meaning = meaning_of(result, output.key, emit.emit)
-        records = to_records(result, query.name, meaning)
+        records = to_records(result, query.name, meaning, output.format)
         remarks = tuple(dict.fromkeys(state_remarks(result)))
         return Built(query, records, operators, emit, meaning, EVENT in result.columns, remarks)
     except EmitError as error:
@@ -98,11 +99,15 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
     try:
         if query.sql is None:
             result: Any = query.function(*frames.values()) if query.function else None
+            if query.output is not None:
+                result = _output(result, query.output)
         else:
             views = {name: f"penstock_{position}" for position, name in enumerate(frames)}
             for name, frame in frames.items():
                 frame.createOrReplaceTempView(views[name])
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
+    except Refused:
+        raise
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
         raise Refused(
             f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words(error)}"
@@ -112,6 +117,15 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
     if not result.isStreaming:
         raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
     return result
+
+
+def _output(results: object, name: str) -> object:
+    """One of the DataFrames that a function with several outputs returns."""
+    if not isinstance(results, Mapping):
+        raise Refused(f"must return a dict of DataFrames, one for each output, not {type(results).__name__}")
+    if name not in results:
+        raise Refused(f"returns no output {name!r}: it returns {', '.join(map(repr, results)) or 'none'}")
+    return results[name]
 
 
 def _ml_words(error: Exception) -> str:
@@ -127,8 +141,9 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
     for name in dict.fromkeys(name for name in columns if columns.count(name) > 1):
         yield f"the result has {columns.count(name)} columns called {name}: rename all but one"
     for field in result.schema.fields:
-        if field.name in columns and (inside := _no_json(field.dataType)):
+        if output.format is RecordFormat.JSON and field.name in columns and (inside := _no_json(field.dataType)):
             yield f"column {field.name} is {inside}, which JSON cannot carry: cast it, or leave it out"
+    yield from _format_faults(result, columns, output)
     for name in output.key:
         if name not in columns:
             yield f"topic {output.name} has the key {name}, which the result lacks: add it to the select"
@@ -139,6 +154,20 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
         kind = result.schema[EVENT].dataType
         if not isinstance(kind, T.StructType) or not {"id", "time", "topic", "partition", "offset"} <= set(kind.names):
             yield "_event must be the struct that came with the row: do not make another of that name"
+
+
+def _format_faults(result: DataFrame, columns: list[str], output: TopicPlan) -> Iterator[str]:
+    form = output.format
+    kind = {RecordFormat.TEXT: "string", RecordFormat.BYTES: "binary"}.get(form)
+    if kind is not None and [result.schema[name].dataType.typeName() for name in columns] != [kind]:
+        yield (
+            f"topic {output.name} has format='{form}': select one {kind.upper()} column, and _event or "
+            f"_headers beside it, not {', '.join(columns)}"
+        )
+    if form is RecordFormat.CSV:
+        for name in columns:
+            if isinstance(result.schema[name].dataType, T.ArrayType | T.MapType | T.StructType | T.BinaryType):
+                yield f"column {name} cannot be in a line of CSV (topic {output.name} has format='csv'): leave it out"
 
 
 def _identity_faults(

@@ -61,7 +61,7 @@ class ResultTable:
         """Keep the rows of the last `changes` as those that readers have."""
         if self._next == self._digests:
             return
-        new = self._file.with_suffix(".new")
+        new = self._file.with_name(f"{self._file.name}.new")
         with new.open("wb") as file:
             file.write(msgspec.msgpack.encode(self._next))
             file.flush()

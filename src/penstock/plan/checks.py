@@ -13,6 +13,7 @@ import msgspec
 from penstock.app import App, Query, Topic
 from penstock.config.setting import hint
 from penstock.events.headers import DEAD_SUFFIX
+from penstock.events.record_format import RecordFormat, format_faults
 from penstock.events.schema import TIMES, SchemaError, parse_schema
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
 from penstock.plan.declared_types import with_sound_types
@@ -23,6 +24,7 @@ from penstock.plan.sql import with_reads
 MODES = tuple(Mode)
 STATES = tuple(StateStore)
 EMITS = tuple(Emit)
+FORMATS = tuple(RecordFormat)
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
 PARTITIONS_MAX = 1_000
 BACKLOG_MAX = 100_000
@@ -88,6 +90,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     yield from guarantee.faults()
     yield from refusals(guarantee, queue)
     named = [*topic.key, *topic.identity, *([topic.event_time] if topic.event_time else [])]
+    if topic.format not in FORMATS:
+        yield f"format is one of {', '.join(FORMATS)}, not {topic.format!r}"
     if topic.schema is None:
         if topic.identity or topic.event_time:
             yield "identity and event_time name columns: give a schema"
@@ -97,6 +101,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     except SchemaError as error:
         yield f"the schema does not parse: {error}"
         return
+    if topic.format in FORMATS:
+        yield from format_faults(RecordFormat(topic.format), schema)
     if topic.example is not None and (fault := schema.fault(msgspec.json.encode(topic.example))):
         yield f"the example is no event of the schema: {fault}"
     columns = {column.name: column for column in schema.columns}
@@ -108,8 +114,9 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
 
 
 def _query_faults(query: Query, app: App) -> Iterator[str]:
-    if not _QUERY_NAME.fullmatch(query.name):
-        yield "a query is named by letters, digits, _ and -"
+    names = [query.name] if query.output is None else query.name.split(".", 1)
+    if not all(map(_QUERY_NAME.fullmatch, names)):
+        yield "a query, and each of its outputs, is named by letters, digits, _ and -"
     if query.writes not in [topic.name for topic in app.topics]:
         yield from (f"writes {query.writes}: {fault}" for fault in _topic_name_faults(query.writes))
     options = query.options
@@ -212,6 +219,11 @@ def _door_faults(app: App) -> Iterator[str]:
     for ingest, path in zip(app.ingests, paths, strict=True):
         if ingest.into not in known:
             yield f"ingest into the unknown topic {ingest.into}{hint(ingest.into, known)}"
+        elif known[ingest.into].format != RecordFormat.JSON:
+            yield (
+                f"ingest into {ingest.into}: POST takes JSON, and the topic has format={known[ingest.into].format!r}: "
+                "write it with a Kafka client, or leave its format out"
+            )
         if paths.count(path) > 1:
             yield f"/ingest/{path} is declared {paths.count(path)} times"
     ats = [delivery.at for delivery in app.deliveries]

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.app import Delivery, QueryOptions
 from penstock.events.headers import dead_topic
+from penstock.events.record_format import RecordFormat
 from penstock.events.schema import Schema
 from penstock.guarantee import Guarantee, QueueKind, duration_ms
 from penstock.plan.policies import AnalyzePolicy, Emit, Mode, Modes, Output, Policy, Row, Start, StateStore
@@ -27,6 +28,7 @@ class TopicPlan:
     policy: Policy
     kind: QueueKind
     example: Mapping[str, Any] | None = None
+    format: RecordFormat = RecordFormat.JSON
 
     @property
     def queue_settings(self) -> dict[str, str]:
@@ -58,6 +60,7 @@ class QueryPlan:
     writes: str
     function: Callable[..., Any] | None
     sql: str | None
+    output: str | None
     options: QueryOptions
     guarantee: Guarantee
     policy: AnalyzePolicy

@@ -9,6 +9,7 @@ from penstock.analyze.frames.rows import AHEAD, broken_rows, read_records
 from penstock.analyze.progress import Written
 from penstock.analyze.record_writer import RecordWriter
 from penstock.events.headers import ID, REASON, SOURCE, Headers, dead_topic, lead_fault
+from penstock.events.record_format import RecordFormat
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import TopicPlan
 
@@ -57,7 +58,7 @@ def _reason(row: Any, topic: TopicPlan) -> str:
     value = _bytes(row["value"])
     if value is None:
         return "there is no value"
-    fault = topic.schema.fault(value) if topic.schema else None
+    fault = topic.schema.fault(value) if topic.schema and topic.format is RecordFormat.JSON else None
     if fault is None and row[AHEAD] and topic.event_time:
         fault = lead_fault(topic.event_time)
     return fault or _FALLBACK

@@ -13,6 +13,7 @@ from penstock.analyze.frames.meaning import KeyColumn, Meaning
 from penstock.analyze.frames.rows import EVENT, HEADERS, source_text
 from penstock.analyze.frames.spark_types import BINARY, STRING
 from penstock.events.headers import ID, KEY_COLUMNS, KEY_ESCAPES, KEY_JOINT, KEY_NULL, KIND, QUERY, SOURCE, TIME
+from penstock.events.record_format import RecordFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,13 +24,11 @@ _TIME_OPTIONS = {"timestampFormat": _TIME_FORMAT}
 
 
 @untold()
-def to_records(result: DataFrame, query: str, meaning: Meaning) -> DataFrame:
+def to_records(result: DataFrame, query: str, meaning: Meaning, form: RecordFormat = RecordFormat.JSON) -> DataFrame:
     """Key, value and headers of every result, for Spark's Kafka sink."""
-    columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
-    options = {"ignoreNullFields": "false", **_TIME_OPTIONS}
     return result.select(
         _key(result, meaning).alias("key"),
-        F.to_json(F.struct(*columns), options).alias("value"),
+        _value(result, form).alias("value"),
         _headers(query, meaning, EVENT in result.columns).alias("headers"),
     )
 
@@ -49,6 +48,15 @@ def header_names(meaning: Meaning, keeps_event: bool) -> tuple[str, ...]:
 def value_columns(columns: list[str]) -> list[str]:
     """The columns that become the JSON of a result."""
     return [name for name in columns if name not in (EVENT, HEADERS)]
+
+
+def _value(result: DataFrame, form: RecordFormat) -> Column:
+    columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
+    if form is RecordFormat.CSV:
+        return F.to_csv(F.struct(*columns), _TIME_OPTIONS)
+    if form is RecordFormat.JSON:
+        return F.to_json(F.struct(*columns), {"ignoreNullFields": "false", **_TIME_OPTIONS})
+    return columns[0]
 
 
 def _key(result: DataFrame, meaning: Meaning) -> Column:
