@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OUTPUT_MODES = {Emit.CHANGES: "update", Emit.FINAL: "append", Emit.ALL: "complete"}
+_ROWS = {Emit.CHANGES: "the changes", Emit.FINAL: "the final rows", Emit.ALL: "all rows"}
+_UNSUPPORTED = re.compile(r"This output mode is not supported for (.*?)(?: on streaming DataFrames/DataSets)?\.$")
 _WATERMARK = "spark.watermarkDelayMs"
 _GLOBAL_WATERMARK = "correctness' issue due to global watermark"
 _SOME_TIME_MS = 10_000_000_000  # a Long to py4j: smaller ones are Integers
@@ -35,7 +38,7 @@ class ChosenEmit(NamedTuple):
         """Why the query cannot run in real time; None if this does not stand against it."""
         if self.emit is Emit.CHANGES:
             return None
-        return f"emit='{self.emit}': not in Real-Time Mode" + (f" ({self.reason})" if self.reason else "")
+        return f"emit='{self.emit}': not in Real-Time Mode{f'; {self.reason}' if self.reason else ''}"
 
 
 def choose_emit(result: DataFrame, asked: Emit | None) -> ChosenEmit:
@@ -67,6 +70,8 @@ def _refusal(result: DataFrame, emit: Emit) -> str | None:
         words = spark_words(error)
         if _GLOBAL_WATERMARK in words:  # the text of Spark goes on with how to switch the check off
             return "an aggregate or join reads the rows of another, which may come later than its watermark"
+        if unsupported := _UNSUPPORTED.search(words):
+            return f"Spark does not write {_ROWS[emit]} of {unsupported[1]}"
         return words.rstrip(" ;")
     return None
 
