@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,16 @@ def build_query(
     query: QueryPlan, plan: Plan, spark: SparkSession, queue: KafkaTarget, options: Mapping[str, str]
 ) -> Built:
     """The query on its topics; Refused if it is none."""
+    return build_query_on(query, plan, spark, lambda topic: read_records(spark, topic, queue, options))
+
+
+def build_query_on(
+    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+) -> Built:
+    """The query on these records of its topics, which may be no stream; Refused if it is none."""
     frames = {}
     for name in query.reads:
-        rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
+        rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
         if query.options.watermark and (column := plan.topics[name].event_time):
             rows = rows.withWatermark(column, query.options.watermark)
         frames[name] = rows
@@ -69,7 +76,8 @@ def build_query(
     if faults:
         raise Refused(*faults)
     try:
-        _check_streaming(result)
+        if result.isStreaming:
+            _check_streaming(result)
         meaning = meaning_of(result, output.key)
         records = to_records(result, query.name, meaning)
         return Built(query, records, operators, meaning, EVENT in result.columns)
@@ -109,7 +117,7 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
         ) from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
-    if not result.isStreaming:
+    if not result.isStreaming and any(frame.isStreaming for frame in frames.values()):
         raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
     return result
 
