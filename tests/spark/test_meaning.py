@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock import App
-from penstock.analyze.dry_run import _spark
 from penstock.analyze.emits import EmitError, choose_emit, state_remarks
 from penstock.analyze.frames.meaning import KeyColumn, Kind, Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records
+from penstock.analyze.standalone_session import standalone_session
 from penstock.config.analyze import AnalyzeConfig
-from penstock.guarantee import Queue
-from penstock.plan.planner import plan_app
 from penstock.plan.policies import Emit
 
 
 @pytest.fixture(scope="module")
 def purchases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataFrame]:
     """On a Spark that is started as a dry run starts it: another test of this process may have ended one."""
-    plan = plan_app(App("meaning"), Queue())
-    with _spark(plan, AnalyzeConfig(), tmp_path_factory.mktemp("spark")) as spark:
+    with standalone_session("meaning", AnalyzeConfig(), tmp_path_factory.mktemp("spark"), 1) as spark:
         yield _purchases(spark)
-        spark.stop()
-    SparkContext._gateway = SparkContext._jvm = None  # else the next Spark of this process looks for this JVM
 
 
 def _purchases(spark: SparkSession) -> DataFrame:

@@ -3,6 +3,8 @@
 __main__        entry point of the process `analyze`
 conductor       starts Spark, builds all queries, runs them until the process stops
 dry_run         asks Spark, without a queue, which queries can run and how
+query_trial     runs one query on given records, without a queue, for a test
+trial_records   the records that go into a query trial and come out
 
 query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
@@ -28,6 +30,7 @@ queue_probe     asks the queue for partitions, topic ids and offsets
 reporter        thread that writes the status of each query to penstock.queries
 
 session         opens the Spark session of a run, and one session a query
+standalone_session  opens a Spark session without a queue: for checks and tests
 settings        every Spark setting with its origin, and the task slots needed
 setting_names   finds misspelt names of Spark settings
 task_slots      asks Spark how many task slots its executors have

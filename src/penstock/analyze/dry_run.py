@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,14 +11,10 @@ from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose
 from penstock.analyze.query_builder import Refused, refuse_all
-from penstock.analyze.session import open_session
-from penstock.analyze.settings import session_settings
+from penstock.analyze.standalone_session import NoSparkError, standalone_session
 from penstock.config.analyze import AnalyzeConfig
 from penstock.config.edge import EdgeConfig
-from penstock.errors import PenstockError
 from penstock.guarantee import Queue
-from penstock.jvm.java import find_java
-from penstock.jvm.spark_start import SparkStart
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan
 from penstock.plan.policies import Emit, Mode
@@ -30,10 +23,7 @@ from penstock.plan.run_spec import RunSpec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-class NoSparkError(PenstockError):
-    """There is no Spark here that could be asked."""
-
+__all__ = ["Checked", "NoSparkError", "check_queries"]
 
 _NOWHERE = KafkaTarget.parse("127.0.0.1:1")  # Spark plans a query without asking the queue
 
@@ -69,17 +59,5 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
     return found
 
 
-@contextmanager
-def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
-    try:
-        start = SparkStart(find_java(os.environ), config, data)
-        jvm = start.jvm(keep_open=())
-    except PenstockError as missing:
-        raise NoSparkError(str(missing)) from missing
-    try:
-        (data / "events").mkdir()
-        settings = session_settings(replace(config, ui=False), plan.app, data, 1)
-        yield open_session(jvm, settings, compiler_yields=True)
-    finally:
-        start.end()
-        jvm.end()
+def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> AbstractContextManager[SparkSession]:
+    return standalone_session(plan.app, config, data, slots=1)

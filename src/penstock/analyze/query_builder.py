@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from penstock.errors import ConfigError, PenstockError
 from penstock.events.record_format import RecordFormat
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
-from penstock.plan.policies import Mode, Repeats
+from penstock.plan.policies import Emit, Mode, Repeats
 from penstock.plan.sql import sql_with_views
 
 _NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
@@ -63,9 +63,16 @@ def build_query(
     query: QueryPlan, plan: Plan, spark: SparkSession, queue: KafkaTarget, options: Mapping[str, str]
 ) -> Built:
     """The query on its topics; Refused if it is none."""
+    return build_query_on(query, plan, spark, lambda topic: read_records(spark, topic, queue, options))
+
+
+def build_query_on(
+    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+) -> Built:
+    """The query on these records of its topics, which may be no stream; Refused if it is none."""
     frames = {}
     for name in query.reads:
-        rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
+        rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
         if query.options.watermark and (column := plan.topics[name].event_time):
             rows = rows.withWatermark(column, query.options.watermark)
         frames[name] = rows
@@ -76,7 +83,8 @@ def build_query(
     if faults:
         raise Refused(*faults)
     try:
-        emit = choose_emit(result, query.emit)
+        # The rows of a batch are final, whatever the query writes of a stream.
+        emit = choose_emit(result, query.emit) if result.isStreaming else ChosenEmit(query.emit or Emit.CHANGES)
         if query.mode is Mode.REALTIME and emit.against_real_time is not None:
             raise Refused(f"mode='realtime' cannot be: {emit.against_real_time}: say mode='microbatch'")
         meaning = meaning_of(result, output.key, emit.emit)
@@ -114,7 +122,7 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
         ) from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
-    if not result.isStreaming:
+    if not result.isStreaming and any(frame.isStreaming for frame in frames.values()):
         raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
     return result
 
