@@ -12,6 +12,7 @@ from penstock.sources import Source
 ModeWord = Literal["auto", "realtime", "microbatch"]  # those of policies.Mode
 StateWord = Literal["disk", "memory"]  # those of policies.StateStore
 FormatWord = Literal["json", "text", "bytes", "csv"]  # those of record_format.RecordFormat
+LateWord = Literal["drop", "keep"]  # those of policies.Late
 EmitWord = Literal["changes", "final", "all"]  # those of policies.Emit
 
 
@@ -38,6 +39,7 @@ class QueryOptions:
     every: str | None = None
     watermark: str | None = None
     emit: str | None = None
+    late: str = "drop"
     state: str = "disk"
     spark: Mapping[str, str | int | bool] = field(default_factory=dict)
 
@@ -49,6 +51,7 @@ class QueryKeywords(TypedDict, total=False):
     every: str | None
     watermark: str | None
     emit: EmitWord | None
+    late: LateWord
     state: StateWord
     spark: Mapping[str, str | int | bool]
 

@@ -82,3 +82,26 @@ def test_each_emit_writes_its_rows(analyze: Analyze, broker: BrokerProcess) -> N
     (alone,) = read(queue, "unclicked", lambda found: len(found) >= 1)
     assert (alone.json, alone.headers["penstock-id"]) == ({"ad": "y", "cost": 1.5}, "y")
     assert alone.headers["penstock-kind"] == "append"
+
+
+def test_a_late_event_is_kept_with_its_reason(analyze: Analyze, broker: BrokerProcess) -> None:
+    """Once, though each hour is in two windows; what is late for one of them only is in the other."""
+    queue = broker.address
+    # The watermark is at 20:10. Spark drops rows by it in the batches after the one that closed the windows.
+    read(queue, "half_hours", lambda found: any(record.json["page"] == "c" for record in found))
+    send(queue, "views", [view("late", 60 * 19), {**view("late", 1), "visitor": "headed"}], "visitor")
+    send(queue, "views", [view("partly", 60 * 20 - 5)], None)
+    late = read(queue, "views.late", lambda found: len(found) >= 2)
+    assert sorted(record.json["at"] for record in late) == [view("", 1)["at"], view("", 60 * 19)["at"]]
+    headers = next(record.headers for record in late if record.json["visitor"] == "headed")
+    assert headers["penstock-id"] == "headed"
+    assert headers["penstock-query"] == "half_hours"
+    assert headers["penstock-reason"] == "it came after the watermark of query half_hours, 2026-01-01T20:10:00.000Z"
+    topic, _, offset = headers["penstock-source"].split("/")
+    assert topic == "views"
+    assert int(offset) > 0
+    send(queue, "views", [view("z", 60 * 21), view("z", 60 * 22)], None)
+    halves = read(queue, "half_hours", lambda found: any(record.json["page"] == "partly" for record in found))
+    partly = [record.json["began"] for record in halves if record.json["page"] == "partly"]
+    assert partly == ["2026-01-01T19:30:00.000000Z"]
+    assert not [record for record in halves if record.json["page"] == "late"]

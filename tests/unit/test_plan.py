@@ -91,7 +91,7 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("x.dead", guarantee=Guarantee(outage="catastrophic", loss="2 parsecs"))
     app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
     app.query(reads="purchase", writes="v", name="q2", mode="realtime", emit="final")(lambda x: x)
-    app.query(reads="u", writes="penstock.queries", name="q3", emit="everything")(lambda x: x)
+    app.query(reads="u", writes="penstock.queries", name="q3", emit="everything", late="keep")(lambda x: x)
     app.sql("empty", "SELECT 1")
     app.topic("lines", schema="line STRING, n INT", format="text")
     app.topic("rows", schema="line MAP<STRING, INT>", format="csv")
@@ -109,7 +109,7 @@ def test_all_faults_are_named_at_once() -> None:
         "event_time id must be a TIMESTAMP",
         "partitions is between 1 and 1000, not 0",
         "topic u is declared 2 times",
-        "x.dead: names that end in .dead",
+        "x.dead: names that end in .dead or .late",
         "not '2 parsecs'",
         "outage='catastrophic' needs three copies",
         "query q1: mode is one of auto, realtime, microbatch",
@@ -122,10 +122,11 @@ def test_all_faults_are_named_at_once() -> None:
         "ingest into lines: POST takes JSON, and the topic has format='text'",
         "query q4.a b: a query, and each of its outputs, is named by letters",
         "query q2: mode='realtime' writes changes only, and emit='final' needs whole batches",
+        "query q3: late='keep' needs watermark=: without one no event is late",
         "query q3: emit is one of changes, final, all, not 'everything'",
         "query q2: reads the unknown topic purchase",
         "topic v has 2 writers (query q1, query q2)",
-        "query q3: writes penstock.queries: names that end in .dead or begin with penstock. are Penstock's own",
+        "query q3: writes penstock.queries: names that end in .dead or .late, or begin with penstock., are",
         "the SQL text names no STREAM(topic)",
         "unknown topic nope",
         "a path looks like /live/NAME",

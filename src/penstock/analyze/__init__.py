@@ -12,7 +12,8 @@ emits           chooses which result rows a query writes; remarks on its state
 modes           chooses real time or micro-batches for a query, with the reason
 jobs            starts queries and dead letters on Spark with their options and checkpoints
 exactly_once/   writes the results and the token of a batch in one transaction
-table_sink      writes the whole result after each batch, at least once
+driver_sink     writes results from the driver, at least once
+late_events     writes events that come after the watermark to TOPIC.late
 result_table    compares the whole result with that of the batch before
 record_writer   writes records from the driver and waits for the queue
 

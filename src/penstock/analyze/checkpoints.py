@@ -8,10 +8,19 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.analyze.exactly_once.batch_tokens import Token, token_of
 from penstock.analyze.modes import Choice
 from penstock.plan.policies import Mode
+
+
+class BatchRange(NamedTuple):
+    """What a batch of Spark reads, and the watermark by which it drops rows."""
+
+    watermark_ms: int
+    starts: dict[str, dict[str, int]]
+    ends: dict[str, dict[str, int]]
 
 
 class Checkpoint:
@@ -65,6 +74,15 @@ class Checkpoint:
         """What tells a batch that Spark has planned from every other."""
         query_id: str = json.loads((self.path / "metadata").read_text())["id"]
         return token_of(batch, query_id, _ranges(self.path / "offsets" / str(batch)))
+
+    def range_of(self, batch: int) -> BatchRange | None:
+        """What a batch that Spark has planned reads, and its watermark for late rows; None of the first one."""
+        try:
+            before, now = (self.path / "offsets" / str(number) for number in (batch - 1, batch))
+            watermark_ms = int(json.loads(before.read_text().splitlines()[1])["batchWatermarkMs"])
+            return BatchRange(watermark_ms, _offsets(before), _offsets(now))
+        except FileNotFoundError:
+            return None
 
     def remembered(self) -> Choice | None:
         """The mode it was begun in; None if it was not begun."""
@@ -136,6 +154,16 @@ def switch_fault(asked: Mode, remembered: Choice | None, against: str | None = N
         f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
         f"say mode='{remembered.mode}', or give the query another name to begin anew"
     )
+
+
+def _offsets(file: Path) -> dict[str, dict[str, int]]:
+    """Topic, partition, offset; a topic that is read twice has the offsets of the first source."""
+    found: dict[str, dict[str, int]] = {}
+    for line in _ranges(file):
+        with suppress(ValueError, AttributeError):
+            for topic, parts in json.loads(line).items():
+                found.setdefault(topic, parts)
+    return found
 
 
 def _ranges(offsets: Path) -> list[str]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.driver_sink import DriverSink, TableRows
 from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.analyze.frames.dead_letters import DeadLetters
+from penstock.analyze.frames.rows import read_range
+from penstock.analyze.late_events import LateEvents
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Written
-from penstock.analyze.query_builder import Built, Refused, build_query
+from penstock.analyze.query_builder import Built, Refused, build_query, result_on
 from penstock.analyze.record_writer import RecordWriter
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
-from penstock.analyze.table_sink import TableRows, TableSink
 from penstock.client.factory import spark_options
 from penstock.events.headers import batches_topic
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
@@ -36,6 +39,9 @@ _SINK = {
     Output.ONE_TRY: _CLIENT
     | {"kafka.linger.ms": "0", "kafka.acks": "1", "kafka.retries": "0", "kafka.enable.idempotence": "false"},
 }
+
+
+WriteBatch = Callable[["DataFrame", int], None]
 
 
 class Jobs:
@@ -93,12 +99,35 @@ class Jobs:
         if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
             sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers, table)
-            return writer.foreachBatch(sink.write)
-        if table is not None:
+            return writer.foreachBatch(self._with_late(query, kept, sink.write))
+        if table is not None or query.keeps_late:
             records = RecordWriter(query.writes, self._spec.queue, has_retries=output is Output.RETRY)
-            return writer.foreachBatch(TableSink(records, table, kept, written, headers).write)
+            driver = DriverSink(records, kept, written, headers, table)
+            return writer.foreachBatch(self._with_late(query, kept, driver.write))
         kafka = writer.format("kafka").options(**_SINK[output], **spark_options(self._spec.queue))
         return kafka.option("topic", query.writes)
+
+    def _with_late(self, query: QueryPlan, kept: Checkpoint, write: WriteBatch) -> WriteBatch:
+        """`write`, and before it the late events of the batch, if the query keeps them."""
+        if not query.keeps_late:
+            return write
+        spark = session_of_query(self._spark, query_settings(query, self._spec.analyze))
+        queue = self._spec.queue
+
+        def read(topic: str, starts: str, ends: str) -> DataFrame:
+            return read_range(spark, self._plan.topics[topic], queue, starts, ends, _SOURCE)
+
+        def result_of(raw: Mapping[str, DataFrame]) -> DataFrame:
+            return result_on(query, self._plan, spark, lambda topic: raw[topic.name])
+
+        timed = [name for name in query.reads if self._plan.topics[name].event_time is not None]
+        late = LateEvents(query, timed, queue, read, result_of)
+
+        def write_both(batch: DataFrame, number: int) -> None:
+            late.write(kept, number)
+            write(batch, number)
+
+        return write_both
 
     def of_dead_letters(self, topic: TopicPlan) -> Job:
         """The dead letters of a topic."""

@@ -16,10 +16,12 @@ from penstock.analyze.emits import ChosenEmit, EmitError, choose_emit, state_rem
 from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
+from penstock.analyze.late_events import WATERMARK, late_fault
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
 from penstock.errors import ConfigError, PenstockError
 from penstock.events.record_format import RecordFormat
+from penstock.guarantee import duration_ms
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Emit, Mode, Repeats
@@ -70,16 +72,12 @@ def build_query_on(
     query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
 ) -> Built:
     """The query on these records of its topics, which may be no stream; Refused if it is none."""
-    frames = {}
-    for name in query.reads:
-        rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
-        if query.options.watermark and (column := plan.topics[name].event_time):
-            rows = rows.withWatermark(column, query.options.watermark)
-        frames[name] = rows
-    result = _result(query, frames, spark)
+    result = result_on(query, plan, spark, records_of)
     output = plan.topics[query.writes]
     operators = tuple(operators_of(result))
     faults = [*_column_faults(result, output), *_identity_faults(result, output, plan, query, operators)]
+    if query.keeps_late and result.isStreaming and (fault := late_fault(result)):
+        faults.append(fault)
     if faults:
         raise Refused(*faults)
     try:
@@ -95,6 +93,21 @@ def build_query_on(
         raise Refused(str(error)) from error
     except PySparkException as error:
         raise Refused(spark_words(error)) from error
+
+
+def result_on(
+    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+) -> DataFrame:
+    """What the query makes of these records of its topics; Refused if that is no DataFrame of them."""
+    frames = {}
+    for name in query.reads:
+        rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
+        if query.options.watermark and (column := plan.topics[name].event_time):
+            # Spark drops the mark of the column from a batch, in which late events are looked for by it.
+            marked = rows.withMetadata(column, {WATERMARK: duration_ms(query.options.watermark)})
+            rows = rows.withWatermark(column, query.options.watermark) if rows.isStreaming else marked
+        frames[name] = rows
+    return _result(query, frames, spark)
 
 
 def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:

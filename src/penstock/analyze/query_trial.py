@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.analyze.driver_sink import TableRows
 from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.failures import failure_of, failure_text
 from penstock.analyze.frames.call_sites import untold
@@ -26,7 +27,6 @@ from penstock.analyze.query_builder import Built, Refused, build_query_on
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import query_settings, session_settings
-from penstock.analyze.table_sink import TableRows
 from penstock.analyze.trial_records import DeadRecord, InputRecord, OutputRecord, QueryFailedError, Streamed
 from penstock.config.analyze import AnalyzeConfig
 from penstock.errors import ConfigError

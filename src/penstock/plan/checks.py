@@ -12,18 +12,19 @@ import msgspec
 
 from penstock.app import App, Query, Topic
 from penstock.config.setting import hint
-from penstock.events.headers import DEAD_SUFFIX
+from penstock.events.headers import DEAD_SUFFIX, LATE_SUFFIX
 from penstock.events.record_format import RecordFormat, format_faults
 from penstock.events.schema import TIMES, SchemaError, parse_schema
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
 from penstock.plan.declared_types import with_sound_types
 from penstock.plan.guarantees import promises
-from penstock.plan.policies import Emit, Mode, Modes, StateStore, analyze_policy, delivery_policy
+from penstock.plan.policies import Emit, Late, Mode, Modes, StateStore, analyze_policy, delivery_policy
 from penstock.plan.sql import with_reads
 
 MODES = tuple(Mode)
 STATES = tuple(StateStore)
 EMITS = tuple(Emit)
+LATES = tuple(Late)
 FORMATS = tuple(RecordFormat)
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
 PARTITIONS_MAX = 1_000
@@ -78,8 +79,8 @@ def _name_faults(app: App) -> Iterator[str]:
 def _topic_name_faults(name: str) -> Iterator[str]:
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         yield "a topic's name has 1 to 249 of letters, digits, '.', '_' and '-'"
-    if name.endswith(DEAD_SUFFIX) or name.startswith("penstock."):
-        yield f"names that end in {DEAD_SUFFIX} or begin with penstock. are Penstock's own"
+    if name.endswith((DEAD_SUFFIX, LATE_SUFFIX)) or name.startswith("penstock."):
+        yield f"names that end in {DEAD_SUFFIX} or {LATE_SUFFIX}, or begin with penstock., are Penstock's own"
 
 
 def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
@@ -131,6 +132,13 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
             f"mode='realtime' writes changes only, and emit={str(options.emit)!r} needs whole batches: say "
             "mode='microbatch', or emit='changes'"
         )
+    if options.late not in LATES:
+        yield f"late is one of {', '.join(LATES)}, not {options.late!r}"
+    elif options.late == Late.KEEP:
+        if options.mode == Mode.REALTIME:
+            yield "mode='realtime' cannot keep late events: say mode='microbatch', or leave late='keep' out"
+        if options.watermark is None:
+            yield "late='keep' needs watermark=: without one no event is late"
     for what, text in (("every", options.every), ("watermark", options.watermark)):
         if text is not None and not duration_ms(text):
             yield f"{what} is a duration such as '10 minutes', not {text!r}"

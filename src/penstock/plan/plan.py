@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.app import Delivery, QueryOptions
-from penstock.events.headers import dead_topic
+from penstock.events.headers import dead_topic, late_topic
 from penstock.events.record_format import RecordFormat
 from penstock.events.schema import Schema
 from penstock.guarantee import Guarantee, QueueKind, duration_ms
-from penstock.plan.policies import AnalyzePolicy, Emit, Mode, Modes, Output, Policy, Row, Start, StateStore
+from penstock.plan.policies import AnalyzePolicy, Emit, Late, Mode, Modes, Output, Policy, Row, Start, StateStore
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ class QueryPlan:
         return None if self.options.emit is None else Emit(self.options.emit)
 
     @property
+    def keeps_late(self) -> bool:
+        """Whether events that come after the watermark go to TOPIC.late."""
+        return Late(self.options.late) is Late.KEEP
+
+    @property
     def every_ms(self) -> int | None:
         """How often it runs or commits, where the app says so."""
         return duration_ms(self.options.every) if self.options.every else None
@@ -106,6 +111,8 @@ class QueryPlan:
         modes = self.policy.modes
         if modes.value is Modes.MICROBATCH:
             return modes.reason
+        if self.keeps_late:
+            return "late='keep': not in Real-Time Mode"
         return None if self.emit in (None, Emit.CHANGES) else f"emit='{self.emit}': not in Real-Time Mode"
 
     @property
@@ -161,6 +168,13 @@ class Plan:
         """Topics that a query reads and that have a schema: each has dead letters."""
         read = {topic for query in self.queries.values() for topic in query.reads}
         return [name for name in self.topics if name in read and self.topics[name].schema is not None]
+
+    @property
+    def late_topics(self) -> dict[str, TopicPlan]:
+        """Where the events go that come after the watermark of a query; kept as long as what they came from."""
+        asking = [query for query in self.queries.values() if query.keeps_late]
+        read = {name for query in asking for name in query.reads if self.topics[name].event_time is not None}
+        return {late_topic(name): self.topics[name] for name in self.topics if name in read}
 
     @property
     def dead_topics(self) -> dict[str, TopicPlan]:

@@ -81,6 +81,13 @@ class Emit(StrEnum):
     ALL = "all"  # the whole result after each batch: what differs from the batch before, and a tombstone for what left
 
 
+class Late(StrEnum):
+    """What becomes of an event that comes after the watermark, as an app says it. It is counted in any case."""
+
+    DROP = "drop"
+    KEEP = "keep"  # it goes to TOPIC.late
+
+
 class StateStore(StrEnum):
     """Where a query keeps its state, as an app says it."""
 

@@ -32,6 +32,17 @@ emitting.sql(
 )
 
 
+emitting.sql(
+    "half_hours",
+    """
+    SELECT page, window.start AS began, count(*) AS views
+    FROM STREAM(views) GROUP BY page, window(at, '1 hour', '30 minutes')""",
+    watermark="10 minutes",
+    emit="final",
+    late="keep",
+)
+
+
 @emitting.query(reads=views, writes="top_of_hour", watermark="10 minutes")
 def top_of_hour(views: DataFrame) -> DataFrame:
     counts = views.groupBy(F.window("at", "1 hour"), "page").count()

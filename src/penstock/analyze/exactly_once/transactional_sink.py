@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.driver_sink import TableRows
 from penstock.analyze.exactly_once.batch_tokens import Token, decode_token, encode_token, is_done
 from penstock.analyze.failures import AwayError
 from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.progress import Written
 from penstock.analyze.result_table import Row
-from penstock.analyze.table_sink import TableRows
 from penstock.client.factory import producer_settings
 from penstock.client.lookup import last_value
 from penstock.errors import PenstockError

@@ -34,10 +34,22 @@ _YEAR_10000_MS = 253_402_300_800_000
 
 def read_records(spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, options: Mapping[str, str]) -> DataFrame:
     """The records of a topic as Spark's connector gives them, with headers; what is committed, if that was promised."""
-    reader = spark.readStream.format("kafka").options(**spark_options(queue))
+    return spark.readStream.format("kafka").options(**_reading(topic, queue), **options).load()
+
+
+def read_range(
+    spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, starts: str, ends: str, options: Mapping[str, str]
+) -> DataFrame:
+    """The records between two positions, as JSON in the words of the connector, and no stream."""
+    bounds = {"startingOffsets": starts, "endingOffsets": ends}
+    return spark.read.format("kafka").options(**_reading(topic, queue), **options, **bounds).load()
+
+
+def _reading(topic: TopicPlan, queue: KafkaTarget) -> dict[str, str]:
+    options = spark_options(queue) | {"subscribe": topic.name, "includeHeaders": "true"}
     if topic.policy.analyze.isolation.value is Isolation.COMMITTED:
-        reader = reader.option("kafka.isolation.level", "read_committed")
-    return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
+        options["kafka.isolation.level"] = "read_committed"
+    return options
 
 
 @untold()

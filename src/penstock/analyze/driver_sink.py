@@ -1,8 +1,8 @@
-"""Writes the whole result of a query as changes to the batch before, at least once."""
+"""Writes the results of a query from the driver, at least once: all rows, or the changes to the batch before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,24 +34,35 @@ class TableRows:
         self._table.save()
 
 
-class TableSink:
-    """The writer of one query without transactions."""
+class DriverSink:
+    """The writer of one query without transactions, where Spark's own sink does not do."""
 
     def __init__(
-        self, writer: RecordWriter, table: TableRows, checkpoint: Checkpoint, written: Written, headers: Sequence[str]
+        self,
+        writer: RecordWriter,
+        checkpoint: Checkpoint,
+        written: Written,
+        headers: Sequence[str],
+        table: TableRows | None,
     ) -> None:
+        """With a `table`, a batch is the whole result, and only its changes are written."""
         self._writer = writer
-        self._table = table
         self._checkpoint = checkpoint
         self._written = written
         self._headers = headers
+        self._table = table
 
     def write(self, batch: DataFrame, number: int) -> None:
-        """Write the changes of a batch."""
-        changes = self._table.changes(batch, self._headers)
+        """Write a batch; it counts as done only when the queue has all of it."""
+        if self._table is None:
+            found = with_flat_headers(batch, self._headers).toLocalIterator()
+            rows: Iterable[Row] = ((row[0], row[1], row[2:]) for row in found)
+        else:
+            rows = self._table.changes(batch, self._headers)
         self._checkpoint.sync()  # else a power cut could make another batch of this number
         self._written[number] = self._writer.write(
-            (key, value, [(n, v) for n, v in zip(self._headers, values, strict=True) if v is not None])
-            for key, value, values in changes
+            (key, value, [(n, bytes(v)) for n, v in zip(self._headers, values, strict=True) if v is not None])
+            for key, value, values in rows
         )
-        self._table.save()
+        if self._table is not None:
+            self._table.save()
