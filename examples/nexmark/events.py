@@ -23,7 +23,7 @@ class Event(NamedTuple):
 def events(count: int, seed: int, per_second: int = 20) -> Iterator[Event]:
     """The first `count` events, in the order of their time."""
     chance = random.Random(seed)
-    people, auctions = [1000], [1000]
+    people, auctions = [1000], [1090]
     for number in range(count):
         at = BEGIN + timedelta(seconds=number / per_second)
         place = number % 50
@@ -32,7 +32,10 @@ def events(count: int, seed: int, per_second: int = 20) -> Iterator[Event]:
             yield Event("person", _person(people[-1], at, chance))
         elif place < 4:
             auctions.append(auctions[-1] + 1)
-            yield Event("auction", _auction(auctions[-1], chance.choice(people[-5:]), at, chance))
+            busy = chance.random() < 0.5  # one seller has half of the auctions
+            yield Event(
+                "auction", _auction(auctions[-1], people[1] if busy else chance.choice(people[-5:]), at, chance)
+            )
         else:
             yield Event("bid", _bid(chance.choice(auctions[-8:]), chance.choice(people[-5:]), at, chance))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import PySparkException
 
+from penstock.analyze.frames.plans import analyzed_plan, bare, has_watermark, is_window, items, name_of, nodes
 from penstock.analyze.spark_text import spark_words
 from penstock.errors import PenstockError
 from penstock.plan.policies import Emit
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 OUTPUT_MODES = {Emit.CHANGES: "update", Emit.FINAL: "append", Emit.ALL: "complete"}
 _ROWS = {Emit.CHANGES: "the changes", Emit.FINAL: "the final rows", Emit.ALL: "all rows"}
 _UNSUPPORTED = re.compile(r"This output mode is not supported for (.*?)(?: on streaming DataFrames/DataSets)?\.$")
-_WATERMARK = "spark.watermarkDelayMs"
 _GLOBAL_WATERMARK = "correctness' issue due to global watermark"
 _SOME_TIME_MS = 10_000_000_000  # a Long to py4j: smaller ones are Integers
 
@@ -61,11 +61,10 @@ def choose_emit(result: DataFrame, asked: Emit | None) -> ChosenEmit:
 def _refusal(result: DataFrame, emit: Emit) -> str | None:
     """Why Spark does not write these rows of a result; None if it does. It else says so only at the start."""
     jvm: Any = result.sparkSession._jvm
-    frame: Any = result
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, OUTPUT_MODES[emit].capitalize())()
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     try:
-        checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), mode)
+        checker.checkForStreaming(analyzed_plan(result), mode)
     except PySparkException as error:
         words = spark_words(error)
         if _GLOBAL_WATERMARK in words:  # the text of Spark goes on with how to switch the check off
@@ -78,15 +77,10 @@ def _refusal(result: DataFrame, emit: Emit) -> str | None:
 
 def state_remarks(result: DataFrame) -> Iterator[str]:
     """Why the state of a query grows without end, where it does."""
-    frame: Any = result
     jvm: Any = result.sparkSession._jvm
-    waiting = [frame._jdf.queryExecution().analyzed()]
-    while waiting:
-        node = waiting.pop()
-        name = node.getClass().getSimpleName()
-        children = [node.children().apply(position) for position in range(node.children().size())]
-        waiting += children
-        if name == "Deduplicate" and node.isStreaming() and not _have_watermark(node.keys()):
+    for node in nodes(analyzed_plan(result)):
+        name, children = name_of(node), items(node.children())
+        if name == "Deduplicate" and node.isStreaming() and not any(map(has_watermark, items(node.keys()))):
             yield (
                 "dropDuplicates keeps every key for ever: give watermark= and add the event time to its columns, or "
                 "use dropDuplicatesWithinWatermark"
@@ -98,14 +92,6 @@ def state_remarks(result: DataFrame) -> Iterator[str]:
             )
         elif name == "Aggregate" and node.isStreaming() and _groups_by_open_window(node):
             yield "its windows never close, and their state is kept for ever: give watermark="
-
-
-def _have_watermark(attributes: Any) -> bool:
-    return any(
-        attributes.apply(position).metadata().contains(_WATERMARK)
-        for position in range(attributes.size())
-        if hasattr(attributes.apply(position), "metadata")
-    )
 
 
 def _is_bounded(join: Any, jvm: Any) -> bool:
@@ -122,10 +108,5 @@ def _is_bounded(join: Any, jvm: Any) -> bool:
 
 
 def _groups_by_open_window(aggregate: Any) -> bool:
-    groups = [aggregate.groupingExpressions().apply(n) for n in range(aggregate.groupingExpressions().size())]
-    windows = [
-        group
-        for group in groups
-        if group.dataType().typeName() == "struct" and {"start", "end"} == set(group.dataType().fieldNames())
-    ]
-    return bool(windows) and not any(group.metadata().contains(_WATERMARK) for group in windows)
+    windows = [group for group in map(bare, items(aggregate.groupingExpressions())) if is_window(group)]
+    return bool(windows) and not any(map(has_watermark, windows))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.analyze.frames.plans import analyzed_plan, bare, has_watermark, id_of, is_window, items, name_of, nodes
 from penstock.analyze.frames.rows import EVENT
 from penstock.analyze.record_writer import DriverRecord, RecordWriter
 from penstock.events.headers import QUERY, REASON, SOURCE, late_topic
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from penstock.kafka.target import KafkaTarget
     from penstock.plan.plan import QueryPlan
 
-WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column
 _STATEFUL = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "Join")
 _PLACE = ("topic", "partition", "offset")
 
@@ -80,7 +80,7 @@ def late_fault(result: DataFrame) -> str | None:
     if not operators:
         return "late='keep': it has no aggregate, join of two topics or dropDuplicates, so it drops no late events"
     for child, _ in chain.from_iterable(operators):
-        if EVENT not in [attribute.name() for attribute in _items(child.output())]:
+        if EVENT not in [attribute.name() for attribute in items(child.output())]:
             return "late='keep' needs _event up to the first aggregate, join or dropDuplicates: select it before that"
     return None
 
@@ -93,13 +93,13 @@ def late_places(result: DataFrame, watermark_ms: int) -> DataFrame | None:
     found: DataFrame | None = None
     for inputs in _first_stateful(result):
         for child, attribute in inputs:
-            output = _items(child.output())
-            at = [_id(one) for one in output].index(_id(attribute))
+            output = items(child.output())
+            at = [id_of(one) for one in output].index(id_of(attribute))
             event = [one.name() for one in output].index(EVENT)
             java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(frame._jdf.sparkSession(), child)
             rows = DataFrame(java, session).toDF(*(f"c{position}" for position in range(len(output))))
             moment = F.col(f"c{at}")
-            if attribute.dataType().typeName() == "struct":
+            if is_window(attribute):
                 moment = moment["end"]
             place = [F.col(f"c{event}")[part].alias(part) for part in _PLACE]
             dropped = rows.select(*place, F.coalesce(moment <= limit, F.lit(False)).alias("late"))
@@ -111,62 +111,35 @@ def late_places(result: DataFrame, watermark_ms: int) -> DataFrame | None:
 
 def _first_stateful(result: DataFrame) -> Iterator[list[tuple[Any, Any]]]:
     """Of each stateful operator with none below it: the inputs of which it drops rows, each with the attribute."""
-    frame: Any = result
-    waiting = [frame._jdf.queryExecution().analyzed()]
-    while waiting:
-        node = waiting.pop()
-        children = _items(node.children())
-        if _name(node) == "WithCTE":
-            children = [node.plan(), *(definition.child() for definition in _items(node.cteDefs()))]
+    for node in nodes(analyzed_plan(result)):
+        children = items(node.children())
         if _keeps_state(node) and not any(map(_has_stateful, children)):
             inputs = [(child, _bounded(node, child)) for child in children]
             yield [(child, attribute) for child, attribute in inputs if attribute is not None]
-        waiting += children
 
 
 def _bounded(node: Any, child: Any) -> Any:
     """The attribute of an input by which Spark drops rows; None if it drops none of them."""
-    if _name(node) == "Aggregate":
-        attributes = [_bare(group) for group in _items(node.groupingExpressions())]
-    elif _name(node) == "Deduplicate":
-        attributes = _items(node.keys())
+    if name_of(node) == "Aggregate":
+        attributes = [bare(group) for group in items(node.groupingExpressions())]
+    elif name_of(node) == "Deduplicate":
+        attributes = items(node.keys())
     else:
-        attributes = _items(child.output())
-    return next((one for one in attributes if _has_watermark(one)), None)
-
-
-def _has_watermark(attribute: Any) -> bool:
-    return _name(attribute) == "AttributeReference" and bool(attribute.metadata().contains(WATERMARK))
+        attributes = items(child.output())
+    return next((one for one in attributes if has_watermark(one)), None)
 
 
 def _has_stateful(node: Any) -> bool:
-    return _keeps_state(node) or any(map(_has_stateful, _items(node.children())))
+    return _keeps_state(node) or any(map(_has_stateful, items(node.children())))
 
 
 def _keeps_state(node: Any) -> bool:
-    return _name(node) in _STATEFUL and (_name(node) != "Join" or _is_of_events(node))
+    return name_of(node) in _STATEFUL and (name_of(node) != "Join" or _is_of_events(node))
 
 
 def _is_of_events(join: Any) -> bool:
     """Whether both sides of a join have event times: a join with static data keeps no state."""
-    return all(any(map(_has_watermark, _items(child.output()))) for child in _items(join.children()))
-
-
-def _bare(expression: Any) -> Any:
-    return expression.child() if _name(expression) == "Alias" else expression
-
-
-def _name(node: Any) -> str:
-    name: str = node.getClass().getSimpleName()
-    return name
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(position) for position in range(sequence.size())]
-
-
-def _id(attribute: Any) -> str:
-    return str(attribute.exprId().toString())
+    return all(any(map(has_watermark, items(child.output()))) for child in items(join.children()))
 
 
 def _bytes(value: Any) -> bytes | None:

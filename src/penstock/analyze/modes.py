@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from penstock.analyze.frames.plans import analyzed_plan, items, name_of, nodes
 from penstock.plan.policies import Mode
 
 RunMode = Literal[Mode.REALTIME, Mode.MICROBATCH]  # auto has become one of the two
@@ -94,16 +95,13 @@ def refusal(said: str) -> str | None:
 
 def operators_of(frame: Any) -> list[Operator]:
     """The operators of a DataFrame's analyzed plan, from Spark's own tree."""
-    plan = frame._jdf.queryExecution().analyzed()
+    plan = analyzed_plan(frame)
     patterns = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
-    found, waiting = [], [plan]
-    while waiting:
-        node = waiting.pop()
-        children = node.children()
-        below = [children.apply(position) for position in range(children.size())]
-        name: str = node.getClass().getSimpleName()
-        found.append(Operator(name, sum(child.isStreaming() for child in below) if name == "Join" else 0))
-        waiting += below
+    found = []
+    for node in nodes(plan):
+        name = name_of(node)
+        streaming = sum(child.isStreaming() for child in items(node.children())) if name == "Join" else 0
+        found.append(Operator(name, streaming))
     if plan.containsPattern(patterns.PYTHON_UDF()):
         found.append(Operator("Project", python=True))
     return found

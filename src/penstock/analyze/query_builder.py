@@ -14,9 +14,10 @@ from pyspark.sql import types as T
 
 from penstock.analyze.emits import ChosenEmit, EmitError, choose_emit, state_remarks
 from penstock.analyze.frames.meaning import Meaning, meaning_of
+from penstock.analyze.frames.plans import WATERMARK
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
-from penstock.analyze.late_events import WATERMARK, late_fault
+from penstock.analyze.late_events import late_fault
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
 from penstock.errors import ConfigError, PenstockError

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from penstock.analyze.frames.plans import analyzed_plan, bare, id_of, items, name_of, nodes
 from penstock.plan.policies import Emit
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _PASSING = (
     "LocalLimit",
 )
 _GROUPING = ("Aggregate", "Distinct")
+_IN_PYTHON = ("FlatMapGroupsInPandasWithState", "TransformWithStateInPySpark")
 RANK = "rank"
 
 
@@ -87,11 +89,11 @@ class _NoKeyError(Exception):
 
 def meaning_of(result: DataFrame, declared: tuple[str, ...], emit: Emit = Emit.CHANGES) -> Meaning:
     """The meaning of a result; `declared` is the key of its topic, which decides where there is one."""
-    frame: Any = result
-    plan = frame._jdf.queryExecution().analyzed()
+    plan = analyzed_plan(result)
     key = tuple(map(KeyColumn, declared)) or None
     if not any(_has(plan, name) for name in _GROUPING):
-        return Meaning(Kind.APPEND, key, is_declared=True)
+        kind = Kind.UPSERT if key is not None and _replaces_rows(plan) else Kind.APPEND
+        return Meaning(kind, key, is_declared=True)
     kind = Kind.FINAL if emit is Emit.FINAL else Kind.UPSERT
     if key is not None:
         return Meaning(kind, key, is_declared=True)
@@ -106,26 +108,20 @@ def meaning_of(result: DataFrame, declared: tuple[str, ...], emit: Emit = Emit.C
 
 
 def _has(plan: Any, name: str) -> bool:
-    return any(_name(node) == name for node in _nodes(plan))
+    return any(name_of(node) == name for node in nodes(plan))
 
 
-def _nodes(plan: Any) -> Iterator[Any]:
-    """Every operator of a plan, from the top."""
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += _items(node.children())
+def _replaces_rows(plan: Any) -> bool:
+    """Whether Python with state writes the rows, and says that they replace others."""
+    return any(name_of(node) in _IN_PYTHON and str(node.outputMode()) == "Update" for node in nodes(plan))
 
 
 def _is_top(plan: Any) -> bool:
     """Whether the rows of a result have ranks: ORDER BY with LIMIT."""
     node, is_limited = plan, False
-    while (name := _name(node)) != "Sort":
+    while (name := name_of(node)) != "Sort":
         is_limited = is_limited or name == "GlobalLimit"
-        children = _items(node.children())
-        if name == "WithCTE":
-            children = [node.plan()]
+        children = items(node.children())
         if len(children) != 1 or name in _GROUPING:
             return False
         (node,) = children
@@ -134,23 +130,13 @@ def _is_top(plan: Any) -> bool:
 
 def _grouping(plan: Any, columns: list[str]) -> tuple[KeyColumn, ...]:
     """The columns that hold what the topmost aggregate groups by; _NoKeyError if they cannot be named."""
-    sources = dict(zip(columns, map(_Source, map(_id, _items(plan.output()))), strict=True))
-    ctes: dict[int, Any] = {}
+    sources = dict(zip(columns, map(_Source, map(id_of, items(plan.output()))), strict=True))
     positions: list[KeyColumn] = []  # within what a generator made of one row
     node = plan
-    while (name := _name(node)) not in _GROUPING:
-        below = _items(node.children())
+    while (name := name_of(node)) not in _GROUPING:
+        below = items(node.children())
         if name == "Project":
-            sources = _through(sources, _items(node.projectList()))
-        elif name == "WithCTE":
-            ctes |= {definition.id(): definition.child() for definition in _items(node.cteDefs())}
-            below = [node.plan()]
-        elif name == "CTERelationRef":
-            below = [ctes[node.cteId()]]
-            renamed = dict(zip(map(_id, _items(node.output())), map(_id, _items(below[0].output())), strict=True))
-            sources = {
-                c: s._replace(attribute=renamed[s.attribute]) for c, s in sources.items() if s.attribute in renamed
-            }
+            sources = _through(sources, items(node.projectList()))
         elif name == "Generate":
             positions.append(_position(node, sources))
         elif name not in _PASSING:
@@ -162,8 +148,8 @@ def _grouping(plan: Any, columns: list[str]) -> tuple[KeyColumn, ...]:
 
 
 def _groups(aggregate: Any, sources: dict[str, _Source]) -> Iterator[KeyColumn]:
-    made = {_id(expression): _inner(expression) for expression in _items(aggregate.aggregateExpressions())}
-    for group in map(_inner, _items(aggregate.groupingExpressions())):
+    made = {id_of(expression): bare(expression) for expression in items(aggregate.aggregateExpressions())}
+    for group in map(bare, items(aggregate.groupingExpressions())):
         column = next(filter(None, (_key_column(*each, made, group) for each in sources.items())), None)
         if column is None:
             raise _NoKeyError("select every column that the query groups by")
@@ -172,8 +158,8 @@ def _groups(aggregate: Any, sources: dict[str, _Source]) -> Iterator[KeyColumn]:
 
 def _position(generate: Any, sources: dict[str, _Source]) -> KeyColumn:
     """The column with the place of a row among those that a generator made of one row."""
-    if _name(generate.generator()) == "PosExplode":
-        place = _id(_items(generate.generatorOutput())[0])
+    if name_of(generate.generator()) == "PosExplode":
+        place = id_of(items(generate.generatorOutput())[0])
         for column, source in sources.items():
             if source == _Source(place):
                 return KeyColumn(column)
@@ -182,17 +168,17 @@ def _position(generate: Any, sources: dict[str, _Source]) -> KeyColumn:
 
 def _through(sources: dict[str, _Source], projected: list[Any]) -> dict[str, _Source]:
     """The same columns, as attributes of the operator below a projection; computed ones are left out."""
-    made = {_id(expression): expression for expression in projected}
+    made = {id_of(expression): expression for expression in projected}
     below = {}
     for name, source in sources.items():
         expression = made.get(source.attribute)
-        inner = None if expression is None else _inner(expression)
+        inner = None if expression is None else bare(expression)
         fields = source.fields
-        while inner is not None and _name(inner) == "GetStructField":
+        while inner is not None and name_of(inner) == "GetStructField":
             fields = (_field(inner), *fields)
             inner = inner.child()
-        if inner is not None and _name(inner) == "AttributeReference":
-            below[name] = _Source(_id(inner), fields)
+        if inner is not None and name_of(inner) == "AttributeReference":
+            below[name] = _Source(id_of(inner), fields)
     return below
 
 
@@ -200,7 +186,7 @@ def _key_column(column: str, source: _Source, made: dict[str, Any], group: Any) 
     """The column, if it holds this grouping expression; one boundary of a window stands for the window."""
     expression = made.get(source.attribute)
     fields = source.fields
-    while expression is not None and not expression.semanticEquals(group) and _name(expression) == "GetStructField":
+    while expression is not None and not expression.semanticEquals(group) and name_of(expression) == "GetStructField":
         fields = (_field(expression), *fields)
         expression = expression.child()
     if expression is None or not expression.semanticEquals(group):
@@ -211,25 +197,6 @@ def _key_column(column: str, source: _Source, made: dict[str, Any], group: Any) 
     if not fields:
         return KeyColumn(column, is_window)
     return KeyColumn(column) if is_window and fields in (("start",), ("end",)) else None
-
-
-def _name(node: Any) -> str:
-    name: str = node.getClass().getSimpleName()
-    return name
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(position) for position in range(sequence.size())]
-
-
-def _id(expression: Any) -> str:
-    if _name(expression) in ("AttributeReference", "Alias"):
-        return str(expression.exprId().toString())
-    return str(expression.toString())
-
-
-def _inner(expression: Any) -> Any:
-    return expression.child() if _name(expression) == "Alias" else expression
 
 
 def _field(expression: Any) -> str:
