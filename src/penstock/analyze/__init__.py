@@ -8,13 +8,19 @@ trial_records   the records that go into a query trial and come out
 
 query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
+emits           chooses which result rows a query writes; remarks on its state
 modes           chooses real time or micro-batches for a query, with the reason
 jobs            starts queries and dead letters on Spark with their options and checkpoints
 exactly_once/   writes the results and the token of a batch in one transaction
+driver_sink     writes results from the driver, at least once
+late_events     writes events that come after the watermark to TOPIC.late
+result_table    compares the whole result with that of the batch before
+record_writer   writes records from the driver and waits for the queue
 
 runner          runs one query: starts it, reads its progress, notices its end
 lifecycle       the states of one query: starting, running, waiting, restarting, parked, stopped
 failures        classifies the error of an ended query by what must happen next
+spark_text      what an error of Spark says, in one line
 python_error    finds the last Python error and its line in Spark's text
 checkpoints     the checkpoint folder of a query: mode, topic ids, positions, sync
 

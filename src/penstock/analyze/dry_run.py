@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.modes import Choice, choose, obstacle
+from penstock.analyze.modes import Choice, choose
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.standalone_session import NoSparkError, standalone_session
 from penstock.config.analyze import AnalyzeConfig
@@ -17,7 +17,7 @@ from penstock.config.edge import EdgeConfig
 from penstock.guarantee import Queue
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan
-from penstock.plan.policies import Mode
+from penstock.plan.policies import Emit, Mode
 from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Checked(NamedTuple):
     """What Spark says of a query that can run."""
 
     choice: Choice
+    emit: Emit
     meaning: Meaning
+    remarks: tuple[str, ...]
 
 
 def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Checked]:
@@ -51,8 +53,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = query.against_real_time or obstacle(built.operators)
-            found[query.name] = Checked(choose(query.mode, query.every_ms, against), built.meaning)
+            choice = choose(query.mode, query.every_ms, built.against_real_time)
+            found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)
     refuse_all(faults)
     return found
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.analyze.driver_sink import TableRows
+from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.failures import failure_of, failure_text
 from penstock.analyze.frames.call_sites import untold
 from penstock.analyze.frames.dead_letters import letter_headers
 from penstock.analyze.frames.meaning import Kind
+from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.frames.rows import broken_rows
 from penstock.analyze.frames.spark_types import BINARY
 from penstock.analyze.query_builder import Built, Refused, build_query_on
@@ -28,6 +32,7 @@ from penstock.config.analyze import AnalyzeConfig
 from penstock.errors import ConfigError
 from penstock.events.headers import REASON
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
+from penstock.plan.policies import Emit
 
 _RECORD = (
     "STRUCT<topic: STRING, partition: INT, offset: BIGINT, time_ms: BIGINT, value: BINARY, "
@@ -57,7 +62,9 @@ class QueryTrial:
             # Workers may not find the file of an app: its functions travel whole, as in a run.
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
         session = self._session()
-        self._meaning = self._build(session, _MemoryStream(session).lines).meaning
+        built = self._build(session, _MemoryStream(session).lines)
+        self._meaning = built.meaning
+        self._query = replace(query, options=replace(query.options, emit=built.emit.emit))  # also for a batch
 
     @property
     def no_table(self) -> str | None:
@@ -74,10 +81,11 @@ class QueryTrial:
         built = self._build(session, _local_lines(session, records))
         if any(operator.name == _STREAMS_ONLY for operator in built.operators):
             raise self._config_error(["Spark runs applyInPandasWithState in streams only: test it with stream"])
-        try:
-            return _outputs(built.records)
-        except Exception as error:
-            raise self._failed(error) from error
+        with tempfile.TemporaryDirectory(prefix="penstock-test-") as folder:
+            try:
+                return _writer(built, Path(folder))(built.records)
+            except Exception as error:
+                raise self._failed(error) from error
 
     def stream(self, pieces: Sequence[Sequence[InputRecord]]) -> Streamed:
         """What the query writes if the pieces arrive one after another, each as one micro-batch."""
@@ -88,13 +96,15 @@ class QueryTrial:
         built = self._build(session, source.lines)
         written: list[list[OutputRecord]] = []
 
-        def write(batch: DataFrame, _: int) -> None:
-            written[-1] += _outputs(batch)
-
         query = None
         with tempfile.TemporaryDirectory(prefix="penstock-test-") as folder:
+            outputs = _writer(built, Path(folder))
+
+            def write(batch: DataFrame, _: int) -> None:
+                written[-1] += outputs(batch)
+
             try:
-                writer = built.records.writeStream.foreachBatch(write).outputMode(output_mode(self._query))
+                writer = built.records.writeStream.foreachBatch(write).outputMode(OUTPUT_MODES[built.emit.emit])
                 query = writer.queryName(self._query.name).option("checkpointLocation", folder).start()
                 for piece in pieces:
                     written.append([])
@@ -141,11 +151,6 @@ class QueryTrial:
         return QueryFailedError(f"query {self._query.name}: {failure_of(failure_text(error)).reason}")
 
 
-def output_mode(query: QueryPlan) -> str:
-    """The output mode in which a run would start the query."""
-    return "update"
-
-
 class _MemoryStream:
     """Spark's own source for tests. One serves all topics of a query: a piece arrives at once."""
 
@@ -190,11 +195,27 @@ def _records(lines: DataFrame, topic: TopicPlan) -> DataFrame:
     )
 
 
-def _outputs(records: DataFrame) -> list[OutputRecord]:
-    return [
-        OutputRecord(row.key, row.value, tuple((header.key, header.value.decode()) for header in row.headers))
-        for row in records.collect()
-    ]
+def _writer(built: Built, folder: Path) -> Callable[[DataFrame], list[OutputRecord]]:
+    """What a run writes of a batch: its rows, or how the whole result differs from the batch before."""
+    names = built.header_names
+    table = TableRows(folder / "result.table", built.meaning.is_ranked) if built.emit.emit is Emit.ALL else None
+
+    def outputs(batch: DataFrame) -> list[OutputRecord]:
+        if table is not None:
+            rows = table.changes(batch, names)
+            table.save()
+        else:
+            rows = [(row[0], row[1], row[2:]) for row in with_flat_headers(batch, names).collect()]
+        return [
+            OutputRecord(
+                None if key is None else key.decode(),
+                None if value is None else bytes(value),
+                tuple((name, part.decode()) for name, part in zip(names, parts, strict=True) if part is not None),
+            )
+            for key, value, parts in rows
+        ]
+
+    return outputs
 
 
 def _late(progress: Any) -> int:

@@ -36,7 +36,7 @@ class OutputRecord(NamedTuple):
     """A record that a query writes."""
 
     key: str | None
-    value: str
+    value: bytes | None  # None: a tombstone
     headers: tuple[tuple[str, str], ...]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.app import App
 from penstock.config.setting import hint
 from penstock.errors import ConfigError
+from penstock.events.record_format import RecordFormat
 from penstock.guarantee import Queue
 from penstock.plan.planner import plan_app
 from penstock.testing.events import Given, TopicRecords
@@ -30,10 +31,14 @@ _ANY_QUEUE = Queue(kind="kafka", brokers=3)  # it can keep every guarantee that 
 
 @dataclass(frozen=True)
 class Result:
-    """A record that the query writes: its key, its value, and the headers that Penstock adds."""
+    """A record that the query writes: its key, its value, and the headers that Penstock adds.
+
+    `row` is None for a tombstone: the row of this key left the result. Where the topic's format is not JSON, `row` has
+    the text of the value as `value`.
+    """
 
     key: str | None
-    row: dict[str, Any]
+    row: dict[str, Any] | None
     headers: dict[str, str]
 
 
@@ -53,7 +58,7 @@ class StreamRun:
     @property
     def pieces(self) -> list[list[dict[str, Any]]]:
         """The rows that the query wrote after each piece, in order."""
-        return [[result.row for result in results] for results in self.written]
+        return [[result.row for result in results if result.row is not None] for results in self.written]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -66,7 +71,7 @@ class StreamRun:
         if self._no_table is not None:
             raise ConfigError(self._no_table)
         latest = {result.key: result.row for results in self.written for result in results}
-        return [latest[key] for key in sorted(latest, key=str)]
+        return [row for key in sorted(latest, key=str) if (row := latest[key]) is not None]
 
     @cached_property
     def dead(self) -> list[DeadRecord]:
@@ -100,10 +105,10 @@ class QueryTest:
             topic = TopicRecords(self._plan.topics[self._reads(name)])
             records += [topic.record(event, f"{name}, row {row}") for row, event in enumerate(_events(name, given), 1)]
         trial = self._trial
-        found = list(map(_result, trial.batch(records)))
+        found = list(map(self._result, trial.batch(records)))
         if trial.no_table is None:
             found.sort(key=lambda result: str(result.key))
-        return [result.row for result in found]
+        return [result.row for result in found if result.row is not None]
 
     def stream(self, **pieces: Pieces) -> StreamRun:
         """Run the query on pieces of each topic. The first pieces of all topics arrive together, then the second ones.
@@ -120,7 +125,7 @@ class QueryTest:
         streamed = trial.stream(joined)
         records = [record for piece in joined for record in piece]
         return StreamRun(
-            [list(map(_result, written)) for written in streamed.pieces],
+            [list(map(self._result, written)) for written in streamed.pieces],
             streamed.late,
             trial.no_table,
             lambda: trial.dead(records),
@@ -154,6 +159,14 @@ class QueryTest:
             self._used = spark, QueryTrial(self._query, self._plan, local_config(), spark)
         return self._used[1]
 
+    def _result(self, record: OutputRecord) -> Result:
+        row = None
+        if record.value is not None and self._plan.topics[self._query.writes].format is RecordFormat.JSON:
+            row = json.loads(record.value)
+        elif record.value is not None:
+            row = {"value": record.value.decode(errors="replace")}
+        return Result(record.key, row, dict(record.headers))
+
     def _reads(self, name: str) -> str:
         if name not in self._query.reads:
             raise ConfigError(f"query {self._query.name} does not read {name}: it reads {', '.join(self._query.reads)}")
@@ -167,7 +180,3 @@ def _events(place: str, given: Sequence[Given]) -> Sequence[Given]:
             "topic=[[event, …], [event, …]]"
         )
     return given
-
-
-def _result(record: OutputRecord) -> Result:
-    return Result(record.key, json.loads(record.value), dict(record.headers))
