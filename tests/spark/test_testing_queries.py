@@ -143,6 +143,26 @@ def test_a_python_function_runs_and_its_error_names_the_line() -> None:
             run([at(0, amount=0)])
 
 
+def test_functions_keep_state_in_python_and_their_timers_fire() -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    from visiting import visiting
+
+    def visit(who: str, minute: float) -> Row:
+        return {"who": who, "at": NINE + timedelta(minutes=minute)}
+
+    def row(who: str, visits: int, is_over: bool) -> Row:
+        return {"who": who, "visits": visits, "is_over": is_over}
+
+    pieces = [[visit("ann", 0), visit("ann", 1)], [visit("ann", 20)], [visit("bob", 90)]]
+    counted = QueryTest(visiting, "counted").stream(visits=pieces)
+    assert counted.pieces[1:] == [[row("ann", 3, False)], [row("bob", 1, False), row("ann", 3, True)]]
+    summed = QueryTest(visiting, "summed")
+    assert summed.stream(visits=pieces).rows == [row("ann", 2, False), row("ann", 3, False), row("bob", 1, False)]
+    with pytest.raises(ConfigError, match="Spark runs applyInPandasWithState in streams only: test it with stream"):
+        summed.batch(visits=pieces[0])
+
+
 def test_what_spark_refuses_in_a_run_is_refused_in_a_batch_too() -> None:
     for run in (QueryTest(spending, "refused").batch, QueryTest(spending, "refused").stream):
         with pytest.raises(ConfigError, match=r"query refused: .*[Ss]orting is not supported"):

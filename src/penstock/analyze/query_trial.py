@@ -39,6 +39,7 @@ _RECORD = (
     "headers: ARRAY<STRUCT<key: STRING, value: BINARY>>>"
 )
 _ADAPTIVE = "spark.sql.adaptive.enabled"
+_STREAMS_ONLY = "FlatMapGroupsInPandasWithState"
 _BATCHES_EACH = 4  # a piece is a batch, and those without events that follow when the watermark moves
 
 
@@ -78,6 +79,8 @@ class QueryTrial:
         if _ADAPTIVE not in self._query.spark:
             session.conf.set(_ADAPTIVE, "false")  # to plan each stage anew takes longer than the rows of a test
         built = self._build(session, _local_lines(session, records))
+        if any(operator.name == _STREAMS_ONLY for operator in built.operators):
+            raise self._config_error(["Spark runs applyInPandasWithState in streams only: test it with stream"])
         with tempfile.TemporaryDirectory(prefix="penstock-test-") as folder:
             try:
                 return _writer(built, Path(folder))(built.records)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import OURS, SparkSetting, session_settings
@@ -20,7 +20,7 @@ from penstock.jvm.spark_start import SparkStart
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession  # for those that may not import PySpark
 
-# PySpark takes them for a JVM that still runs.
+# PySpark takes what they name for a JVM that still runs.
 _GATEWAY_VARIABLES = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
@@ -37,7 +37,8 @@ def standalone_session(
     NoSparkError if there is no Spark here, ConfigError if the process has a session already: PySpark can have one JVM.
     Afterwards the process may start another one.
     """
-    if (pyspark := sys.modules.get("pyspark")) is not None and pyspark.SparkContext._active_spark_context is not None:
+    context = _context()
+    if context is not None and context._active_spark_context is not None:
         raise ConfigError(
             "this process has a Spark session of its own: stop it first, or give it to QueryTest as spark="
         )
@@ -46,6 +47,10 @@ def standalone_session(
         jvm = start.jvm(keep_open=())
     except PenstockError as missing:
         raise NoSparkError(str(missing)) from missing
+    # PySpark keeps the JVM of a session that was stopped.
+    other = (None, None) if context is None else (context._gateway, context._jvm)
+    if context is not None:
+        context._gateway = context._jvm = None
     try:
         (data / "events").mkdir()
         ours = session_settings(replace(config, ui=False), app, data, slots)
@@ -53,19 +58,25 @@ def standalone_session(
         yield open_session(jvm, ours | own, compiler_yields=True)
     finally:
         start.end()
-        _forget_jvm()
+        _forget_session()
         jvm.end()
+        if context is not None:
+            context._gateway, context._jvm = other
 
 
-def _forget_jvm() -> None:
-    """PySpark keeps its JVM in class attributes and variables, and a later session would look for it."""
-    from pyspark import SparkContext
+def _context() -> Any:
+    """PySpark's class of contexts, which keeps its JVM in attributes; None if PySpark was not imported yet."""
+    pyspark = sys.modules.get("pyspark")
+    return None if pyspark is None else pyspark.SparkContext
+
+
+def _forget_session() -> None:
+    """PySpark would look for the JVM of this session when a later one starts."""
     from pyspark.sql import SparkSession
 
     for name in _GATEWAY_VARIABLES:
         os.environ.pop(name, None)
-    context: Any = SparkContext
-    session: Any = SparkSession
+    context, session = _context(), cast("Any", SparkSession)
     if context._gateway is not None:
         context._gateway.shutdown()
     context._gateway = context._jvm = context._active_spark_context = None

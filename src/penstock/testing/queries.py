@@ -139,7 +139,12 @@ class QueryTest:
         It draws an order that the watermark of the query allows, and where each piece ends. `watermark` says what the
         query allows if its own code sets that. With `repeats`, some events arrive several times.
         """
-        from penstock.testing.arrivals import arrivals_of
+        try:
+            from penstock.testing.arrivals import arrivals_of
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"arrivals needs {missing.name}, which is not installed: pip install hypothesis"
+            ) from None
 
         topics = {name: self._plan.topics[name] for name in map(self._reads, events)}
         return arrivals_of(watermark or self._query.options.watermark, topics, events, pieces_max, repeats)

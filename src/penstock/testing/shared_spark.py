@@ -53,7 +53,7 @@ def end_shared_spark() -> None:
 def local_config() -> AnalyzeConfig:
     """The settings of queries in this folder, on this machine."""
     config, _ = load_config(Path.cwd(), os.environ, {}, AnalyzeConfig)
-    return replace(config, master="local")
+    return config if config.master.startswith("local") else replace(config, master="local")
 
 
 def _start() -> None:
