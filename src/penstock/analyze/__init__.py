@@ -8,6 +8,7 @@ query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
 modes           chooses real time or micro-batches for a query, with the reason
 jobs            starts queries and dead letters on Spark with their options and checkpoints
+python_functions  refuses Python functions that cannot run on a worker
 exactly_once/   writes the results and the token of a batch in one transaction
 
 runner          runs one query: starts it, reads its progress, notices its end
@@ -23,6 +24,7 @@ queue_probe     asks the queue for partitions, topic ids and offsets
 reporter        thread that writes the status of each query to penstock.queries
 
 session         opens the Spark session of a run, and one session a query
+app_archive     sends the app's code to Spark's workers
 settings        every Spark setting with its origin, and the task slots needed
 setting_names   finds misspelt names of Spark settings
 task_slots      asks Spark how many task slots its executors have

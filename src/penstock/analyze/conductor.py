@@ -21,6 +21,7 @@ from penstock.analyze.jobs import Jobs
 from penstock.analyze.lifecycle import Lifecycle, ready_words
 from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
 from penstock.analyze.progress import is_time_for_letters
+from penstock.analyze.python_functions import fault_on_worker
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.queue_probe import Queue
 from penstock.analyze.reporter import Reporter
@@ -147,6 +148,8 @@ class Conductor:
                 if fault := switch_fault(query.mode, kept, query.against_real_time):
                     raise Refused(fault)
                 built = self._jobs.build(query, Choice(Mode.REALTIME))
+                if fault := fault_on_worker(built.records):
+                    raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue

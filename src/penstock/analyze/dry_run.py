@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose, obstacle
+from penstock.analyze.python_functions import fault_on_worker
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
@@ -58,6 +59,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
         for query in plan.queries.values():
             try:
                 built = jobs.build(query, Choice(Mode.REALTIME))
+                if fault := fault_on_worker(built.records):
+                    raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue

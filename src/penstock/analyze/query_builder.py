@@ -17,6 +17,7 @@ from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
 from penstock.analyze.modes import Operator, is_stateful, operators_of
+from penstock.analyze.python_functions import unpicklable_words
 from penstock.errors import ConfigError, PenstockError
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
@@ -104,9 +105,9 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
                 frame.createOrReplaceTempView(views[name])
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
-        raise Refused(
-            f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words(error)}"
-        ) from error
+        name = "" if isinstance(error, PenstockError) else f"{type(error).__name__}: "
+        said = unpicklable_words(error) or f"{name}{spark_words(error)}{_ml_words(error)}"
+        raise Refused(f"{_where(error, query)}{said}") from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
     if not result.isStreaming:
