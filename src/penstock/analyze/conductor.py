@@ -148,7 +148,7 @@ class Conductor:
                 if fault := switch_fault(query.mode, kept, query.against_real_time):
                     raise Refused(fault)
                 built = self._jobs.build(query, Choice(Mode.REALTIME))
-                if fault := fault_on_worker(built.records):
+                if fault := fault_on_worker(built.records, say):
                     raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
         for query in plan.queries.values():
             try:
                 built = jobs.build(query, Choice(Mode.REALTIME))
-                if fault := fault_on_worker(built.records):
+                if fault := fault_on_worker(built.records, _warn):
                     raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults
@@ -68,6 +69,10 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             found[query.name] = Checked(choose(query.mode, query.every_ms, against), built.meaning)
     refuse_all(faults)
     return found
+
+
+def _warn(line: str) -> None:
+    sys.stderr.write(f"penstock: {line}\n")
 
 
 @contextmanager

@@ -6,22 +6,26 @@ import copyreg
 import importlib
 import pickle
 import sys
+import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.analyze.python_error import last_python_error
+from penstock.analyze.task_slots import TaskSlots
 from penstock.app import App
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _STATE_CALLS = "pyspark.sql.streaming.proto.StateMessage_pb2"  # the first event with state imports it
 _INSTALL = "run pip install 'penstock[spark]', also where Spark's executors run"
+_EXECUTORS_WITHIN_S = 20.0
+_LOOK_S = 0.1
 _SENDING = "_wrap_function"  # of PySpark, with the function as `func`
 _LOOKED_AT_MAX = 2_000  # objects: a function may refer to half a library
 
@@ -87,10 +91,16 @@ def _name_of(function: object) -> str:
     return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
-def fault_on_worker(frame: DataFrame) -> str | None:
-    """Why a Python function of this query cannot run, as one worker of Spark finds it; None if all can."""
+def fault_on_worker(frame: DataFrame, warn: Callable[[str], None]) -> str | None:
+    """Why a Python function of this query cannot run, as one worker of Spark finds it; None if all can.
+
+    Without an executor that could tell, `warn` gets a line, and the first event will tell.
+    """
     functions = list(_functions_of(frame))
     if not functions:
+        return None
+    if not _has_executors(frame.sparkSession):
+        warn("Spark has no executors: the Python functions of the queries are not tried before the first event")
         return None
     faults = frame.sparkSession.sparkContext.parallelize(functions, 1).map(_fault).collect()
     for function, fault in zip(functions, faults, strict=True):
@@ -99,6 +109,14 @@ def fault_on_worker(frame: DataFrame) -> str | None:
             said = error.words if error is not None else fault
             return f"the function {function.name} cannot be imported by a worker of Spark: {said}{_advice(said)}"
     return None
+
+
+def _has_executors(spark: SparkSession) -> bool:
+    """Those of a cluster come some seconds after the session."""
+    slots, deadline = TaskSlots(spark), time.monotonic() + _EXECUTORS_WITHIN_S
+    while (count := slots.count()) == 0 and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+    return bool(count)
 
 
 def _advice(said: str) -> str:

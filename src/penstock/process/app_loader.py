@@ -109,7 +109,7 @@ def _way_out(error: Exception) -> str:
 def _where(error: Exception, place: str) -> str:
     trace, line = error.__traceback__, 0
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.endswith(Path(place).name):
+        if Path(trace.tb_frame.f_code.co_filename) in (Path(place), Path(place).resolve()):
             line = trace.tb_lineno
         trace = trace.tb_next
     return f"line {line}: " if line else ""

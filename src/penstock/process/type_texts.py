@@ -7,6 +7,7 @@ import it never have one. Our parser reads the text as long as PySpark could onl
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -21,6 +22,8 @@ _ASKED = "get_active_spark_context"  # what that module asks for the one that pa
 
 def read_types_without_spark() -> None:
     """From now on, also if PySpark is imported later; where it is not installed, nothing happens."""
+    # PySpark says so of each function whose hints are not those of a pandas function, as `n: int`.
+    warnings.filterwarnings("ignore", message="Cannot infer the eval type from type hints", category=UserWarning)
     if (types := sys.modules.get(_MODULE)) is not None:
         _stand_in(types)
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
