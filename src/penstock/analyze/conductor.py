@@ -21,7 +21,6 @@ from penstock.analyze.jobs import Jobs
 from penstock.analyze.lifecycle import Lifecycle, ready_words
 from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
 from penstock.analyze.progress import is_time_for_letters
-from penstock.analyze.python_functions import fault_on_worker
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.queue_probe import Queue
 from penstock.analyze.reporter import Reporter
@@ -30,6 +29,7 @@ from penstock.analyze.runner import AnalyzeStatus, Job, Runner
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import origins_of, session_settings, slots_needed
 from penstock.analyze.task_slots import TaskSlots
+from penstock.analyze.worker_trial import fault_on_worker
 from penstock.client.lease import UNSAFE_AFTER_S
 from penstock.errors import ConfigError, PenstockError
 from penstock.events.query_status import QueryState, QueryStatus

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose, obstacle
-from penstock.analyze.python_functions import fault_on_worker
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
+from penstock.analyze.worker_trial import fault_on_worker
 from penstock.config.analyze import AnalyzeConfig
 from penstock.config.edge import EdgeConfig
 from penstock.errors import PenstockError

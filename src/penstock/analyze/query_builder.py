@@ -16,8 +16,8 @@ from pyspark.sql import types as T
 from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
+from penstock.analyze.function_references import unpicklable_words
 from penstock.analyze.modes import Operator, is_stateful, operators_of
-from penstock.analyze.python_functions import unpicklable_words
 from penstock.errors import ConfigError, PenstockError
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan

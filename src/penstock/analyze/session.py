@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.analyze.app_archive import send_app_code
-from penstock.analyze.python_functions import refuse_driver_objects
+from penstock.analyze.function_references import refuse_driver_objects
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import FILE, SparkSetting
 from penstock.errors import ConfigError
