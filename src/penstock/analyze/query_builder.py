@@ -23,6 +23,7 @@ from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Repeats
 from penstock.plan.sql import sql_with_views
+from penstock.process.app_loader import MISSING_LIBRARY
 
 _WORDS_MAX = 500
 _PLACE_IN_SQL = re.compile(r"\(line \d+, pos \d+\)")
@@ -106,7 +107,7 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
         name = "" if isinstance(error, PenstockError) else f"{type(error).__name__}: "
-        said = unpicklable_words(error) or f"{name}{spark_words(error)}{_ml_words(error)}"
+        said = unpicklable_words(error) or f"{name}{spark_words(error)}{_library_words(error)}"
         raise Refused(f"{_where(error, query)}{said}") from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
@@ -115,8 +116,13 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
     return result
 
 
-def _ml_words(error: Exception) -> str:
-    """What to do where Spark runs without its machine learning: py4j then takes classes for packages."""
+def _library_words(error: Exception) -> str:
+    """What to do about a library that is missing.
+
+    Where Spark runs without its machine learning, py4j takes classes for packages.
+    """
+    if "PACKAGE_NOT_INSTALLED" in str(error):
+        return MISSING_LIBRARY
     is_missing = "pyspark.ml" in sys.modules and "'JavaPackage' object is not callable" in str(error)
     return " (Spark runs without its machine learning: set ml = true in [analyze])" if is_missing else ""
 

@@ -16,6 +16,7 @@ from penstock.process.type_texts import read_types_without_spark
 
 MISSING_LIBRARY = " (run pip install 'penstock[spark]')"
 _NO_SPARK = "which is not installed: run pip install 'penstock[spark]'"
+_OF_EXTRA = ("numpy", "pandas", "pyarrow")  # that people import themselves
 MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
 _under_way: list[str] = []
 folders: list[str] = []  # that were put on the path for apps: what lies there is theirs
@@ -103,7 +104,8 @@ def _way_out(error: Exception) -> str:
     is_asserted = isinstance(error, AssertionError) and "/pyspark/" in raised_in
     if is_asserted or "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
         return " (columns and sessions need a running Spark: use them inside the function of a query)"
-    return MISSING_LIBRARY if "PACKAGE_NOT_INSTALLED" in str(error) else ""
+    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _OF_EXTRA
+    return MISSING_LIBRARY if is_missing or "PACKAGE_NOT_INSTALLED" in str(error) else ""
 
 
 def _where(error: Exception, place: str) -> str:
