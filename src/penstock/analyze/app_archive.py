@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 FILES_MAX = 2_000
 BYTES_MAX = 32 << 20  # each executor fetches and unpacks it before its first task
-_FOLDER = "penstock-app"  # where a worker finds it
 
 
 def send_app_code(context: SparkContext, apps: Sequence[ModuleType], folders: Sequence[str], tmp: Path) -> None:
@@ -31,18 +31,26 @@ def send_app_code(context: SparkContext, apps: Sequence[ModuleType], folders: Se
 
     for module in (*apps, *_of_driver(folders)):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
-    files = files_beside(apps, folders)
-    if not files:
-        return
-    archive = tmp / f"{_FOLDER}.zip"
-    tmp.mkdir(parents=True, exist_ok=True)
-    with ZipFile(archive, "w", ZIP_DEFLATED, strict_timestamps=False) as packed:
-        for name, path in files.items():
-            packed.write(path, name)
-    # As addPyFile does it, but unpacked: a package reads the files that belong to it.
-    context.addArchive(f"{archive}#{_FOLDER}")
+    files = {name: path.read_bytes() for name, path in files_beside(apps, folders).items()}
     includes: Any = context._python_includes
-    includes.append(_FOLDER)
+    folder = f"penstock-app-{_digest(files)}"
+    if not files or folder in includes:
+        return
+    archive = tmp / f"{folder}.zip"
+    with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+    # As addPyFile does it, but unpacked: a package reads the files that belong to it.
+    context.addArchive(f"{archive}#{folder}")
+    includes.append(folder)
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    """The same for the same code: it is sent once, and what is sent later comes first on the path of a worker."""
+    found = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        found.update(f"{name}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()[:12]
 
 
 def files_beside(apps: Sequence[ModuleType], folders: Sequence[str]) -> dict[str, Path]:
