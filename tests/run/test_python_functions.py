@@ -21,12 +21,17 @@ from tests.run.test_supervisor import penstock, post, wait_for
 APP = (
     PLAIN
     + """
+import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from pyspark.sql import functions as F
 from pyspark.sql.functions import udf
 
 import beside
+
+with Path(__file__).with_name("importers").open("a") as importers:
+    importers.write(f"{os.getpid()} ")
 
 GREETING = "hello"
 
@@ -84,6 +89,8 @@ def test_functions_of_the_apps_file_work_in_queries(tmp_path: Path) -> None:
         (tmp_path / "beside.py").write_text('def mark(mark): return "edited"\n')
         (tmp_path / "package" / "mark.txt").write_text("edited")
         assert greeting(app) == {"id": "a", "greeting": "hello a(!)", "python": sys.executable}
+        importers = {int(pid) for pid in (tmp_path / "importers").read_text().split()}
+        assert importers == {app.pid, app.parts()["analyze"]}, "the edge needs only the plan, and workers not even that"
 
 
 @pytest.mark.timeout(600)

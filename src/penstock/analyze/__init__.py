@@ -8,7 +8,7 @@ query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
 modes           chooses real time or micro-batches for a query, with the reason
 jobs            starts queries and dead letters on Spark with their options and checkpoints
-worker_trial    tries the Python functions of a query on a worker, before the first event
+worker_trial    tries Python functions on a worker before the first event
 function_references  what a Python function refers to, and what of it cannot travel
 exactly_once/   writes the results and the token of a batch in one transaction
 
