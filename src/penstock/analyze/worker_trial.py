@@ -93,12 +93,14 @@ def _functions_of(frame: Any) -> Iterator[_Function]:
     waiting = [frame._jdf.queryExecution().analyzed()]
     while waiting:
         node = waiting.pop()
+        if not node.containsPattern(pattern):  # each look at an expression is a call of the JVM
+            continue
         waiting += _items(node.children())
         expressions = _items(node.expressions())
         while expressions:
             expression = expressions.pop()
             kind = expression.getClass().getSimpleName()
-            if kind in ("PythonUDF", "PythonUDAF", "PythonUDTF"):
+            if kind in ("PythonUDF", "PythonUDAF"):
                 yield _function(jvm, expression)
             if expression.containsPattern(pattern):
                 expressions += _items(expression.children())
