@@ -11,6 +11,9 @@ from penstock.sources import Source
 
 ModeWord = Literal["auto", "realtime", "microbatch"]  # those of policies.Mode
 StateWord = Literal["disk", "memory"]  # those of policies.StateStore
+FormatWord = Literal["json", "text", "bytes", "csv"]  # those of record_format.RecordFormat
+LateWord = Literal["drop", "keep"]  # those of policies.Late
+EmitWord = Literal["changes", "final", "all"]  # those of policies.Emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Topic:
     partitions: int | None = None
     guarantee: Guarantee | None = None
     example: Mapping[str, Any] | None = None
+    format: str = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class QueryOptions:
     mode: str = "auto"
     every: str | None = None
     watermark: str | None = None
+    emit: str | None = None
+    late: str = "drop"
     state: str = "disk"
     spark: Mapping[str, str | int | bool] = field(default_factory=dict)
 
@@ -44,6 +50,8 @@ class QueryKeywords(TypedDict, total=False):
     mode: ModeWord
     every: str | None
     watermark: str | None
+    emit: EmitWord | None
+    late: LateWord
     state: StateWord
     spark: Mapping[str, str | int | bool]
 
@@ -57,6 +65,7 @@ class Query:
     writes: str
     function: Callable[..., Any] | None = None
     sql: str | None = None
+    output: str | None = None  # which of the DataFrames that the function returns; None: it returns one
     options: QueryOptions = field(default_factory=lambda: QueryOptions())
 
 
@@ -102,12 +111,14 @@ class App:
         partitions: int | None = None,
         guarantee: Guarantee | None = None,
         example: Mapping[str, Any] | None = None,
+        format: FormatWord = "json",
     ) -> Topic:
-        """A topic of JSON events; `schema` is Spark's DDL, `identity` the columns that make two events the same one.
+        """A topic of events; `schema` is Spark's DDL, `identity` the columns that make two events the same one.
 
-        `example` is shown to whoever wants to send an event by hand.
+        `example` is shown to whoever wants to send an event by hand. `format` is how a record holds an event: JSON,
+        UTF-8 text or bytes in one column, or a line of CSV without a header.
         """
-        topic = Topic(name, schema, _names(key), event_time, _names(identity), partitions, guarantee, example)
+        topic = Topic(name, schema, _names(key), event_time, _names(identity), partitions, guarantee, example, format)
         self.topics.append(topic)
         return topic
 
@@ -119,24 +130,33 @@ class App:
         self,
         *,
         reads: Topic | str | Sequence[Topic | str],
-        writes: Topic | str,
+        writes: Topic | str | Mapping[str, Topic | str],
         name: str | None = None,
         **options: Unpack[QueryKeywords],
     ) -> Callable[[Function], Function]:
-        """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function."""
+        """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function.
+
+        With several topics to write, such as `writes={"hot": HOT, "cold": COLD}`, the function returns a dict of
+        DataFrames with these names. Each is a query of its own, named QUERY.OUTPUT: it reads its topics by itself.
+        """
         chosen = _options("query", options)
         topics = (reads,) if isinstance(reads, Topic | str) or not isinstance(reads, Iterable) else tuple(reads)
 
+        outputs = list(writes.items()) if isinstance(writes, Mapping) else [(None, writes)]
+
         def declare(function: Function) -> Function:
-            self.queries.append(
+            whole = name or function.__name__
+            self.queries += [
                 Query(
-                    name=name or function.__name__,
+                    name=whole if output is None else f"{whole}.{output}",
                     reads=tuple(map(_name, topics)),
-                    writes=_name(writes),
+                    writes=_name(topic),
                     function=function,
+                    output=output,
                     options=chosen,
                 )
-            )
+                for output, topic in outputs or [(None, "")]
+            ]
             return function
 
         return declare

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +21,11 @@ from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.exactly_once.batch_tokens import token_of
 from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.client.topics import Wanted, provide_topics
+from penstock.client.transactions import describe_transaction, open_transactions
 from penstock.drills.broker_process import BrokerProcess
 from penstock.errors import PenstockError
 from penstock.guarantee import Queue, QueueKind
+from penstock.kafka.target import KafkaTarget
 from proof.oracle.kafka import KafkaNode
 
 WITHIN_S = 240.0
@@ -113,12 +116,48 @@ def await_all(queue: str, sent: int) -> None:
     read(queue, "balances", all_counted)
 
 
+def transactions_of(queue: str) -> list[str]:
+    """What the coordinators know of each transaction, and what is open in the partitions that are written."""
+    target = KafkaTarget.parse(queue)
+    found = []
+    for query in ("copy", "double", "total"):
+        id = f"penstock.once.{query}.batches"
+        try:
+            described = describe_transaction(target, id)
+            found.append(f"{id}: {described.transaction_state if described else 'unknown'}")
+        except (PenstockError, OSError) as error:
+            found.append(f"{id}: no answer ({error})")
+    for topic in ("bookings", "doubled", "balances"):
+        found += [f"{topic}: {one}" for one in open_transactions(target, topic)]
+    return found
+
+
+def await_all_on(broker: BrokerProcess | KafkaNode, analyze: Analyze, sent: int) -> None:
+    """`await_all`, with what is known if the results do not come.
+
+    Apache Kafka may keep a transaction in PrepareCommit after kill -9 until it starts again (KAFKA-16352 is of this
+    kind). Then a start is what its operator has to do, and the results must still stand once.
+    """
+    try:
+        await_all(broker.address, sent)
+    except AssertionError as late:
+        known = transactions_of(broker.address)
+        report = f"{late}\n{known}\n{analyze.lines[-20:]}\n{analyze.said[-2000:]}"
+        if not isinstance(broker, KafkaNode) or not any("Prepare" in one or "no answer" in one for one in known):
+            raise AssertionError(report) from late
+        warnings.warn(f"Apache Kafka did not end a transaction by itself: {report}", stacklevel=1)
+        broker.stop()
+        broker.start()
+        await_all(broker.address, sent)
+
+
 def until_more(reader: Reader) -> None:
     before = len(reader.records)
     reader.until(lambda found: len(found) > before)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_200)
+@pytest.mark.filterwarnings("default:Apache Kafka did not end:UserWarning")
 @pytest.mark.parametrize("kind", ["penstock", "kafka"])
 def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(
     kind: QueueKind, folder: Path, request: pytest.FixtureRequest
@@ -137,7 +176,7 @@ def test_each_result_stands_once_though_broker_jvm_and_driver_are_killed(
                 if number < len(VICTIMS) - 1:
                     threading.Event().wait(chance.uniform(0, 2))
                 kill(victim, analyze, broker)
-        await_all(queue, sender.sent)
+        await_all_on(broker, analyze, sender.sent)
         # Spark does not know what such a query wrote: its sink tells.
         read(queue, "penstock.queries", lambda found: any(map(_tells_of_bookings, found)))
         assert analyze.stop() == 0

@@ -28,6 +28,11 @@ def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerPro
     assert "topic keyed has the key owner" in analyze.said
     assert "topic keyed asks for the column owner (NOT NULL)" in analyze.said
     assert "ort" in told["sorts"]
+    assert told["parts.two"] == "returns no output 'two': it returns 'one', 'too'"
+    assert "parts.one" not in told
+    assert told["wide"].startswith("topic plain has format='text': select one STRING column")
+    assert told["last"].startswith("emit='final': ")
+    assert "give watermark=" in told["last"]
     assert "nn" in told["typo"]
     assert not list((folder / "data" / "analyze" / "checkpoints").iterdir())
     assert not [line for line in analyze.lines if line.startswith("ready")]

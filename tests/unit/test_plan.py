@@ -90,9 +90,14 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("u")
     app.topic("x.dead", guarantee=Guarantee(outage="catastrophic", loss="2 parsecs"))
     app.query(reads="u", writes="v", name="q1", mode="fast", every="soon", state="disc")(lambda: None)
-    app.query(reads="purchase", writes="v", name="q2")(lambda x: x)
-    app.query(reads="u", writes="penstock.queries", name="q3")(lambda x: x)
+    app.query(reads="purchase", writes="v", name="q2", mode="realtime", emit="final")(lambda x: x)
+    app.query(reads="u", writes="penstock.queries", name="q3", emit="everything", late="keep")(lambda x: x)
     app.sql("empty", "SELECT 1")
+    app.topic("lines", schema="line STRING, n INT", format="text")
+    app.topic("rows", schema="line MAP<STRING, INT>", format="csv")
+    app.topic("papers", schema="line STRING", format="pdf")
+    app.ingest(sources.Http("/lines"), into="lines")
+    app.query(reads="u", writes={"a b": "o"}, name="q4")(lambda x: x)
     app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
     app.ingest(sources.Http(), into="w")
     told = "\n".join(faults(app))
@@ -104,16 +109,24 @@ def test_all_faults_are_named_at_once() -> None:
         "event_time id must be a TIMESTAMP",
         "partitions is between 1 and 1000, not 0",
         "topic u is declared 2 times",
-        "x.dead: names that end in .dead",
+        "x.dead: names that end in .dead or .late",
         "not '2 parsecs'",
         "outage='catastrophic' needs three copies",
         "query q1: mode is one of auto, realtime, microbatch",
         "every is a duration",
         "state is one of disk, memory",
         "must take 1 DataFrame",
+        "topic lines: format='text' needs a schema of one STRING column",
+        "topic rows: format='csv' cannot carry column line, a MAP",
+        "topic papers: format is one of json, text, bytes, csv, not 'pdf'",
+        "ingest into lines: POST takes JSON, and the topic has format='text'",
+        "query q4.a b: a query, and each of its outputs, is named by letters",
+        "query q2: mode='realtime' writes changes only, and emit='final' needs whole batches",
+        "query q3: late='keep' needs watermark=: without one no event is late",
+        "query q3: emit is one of changes, final, all, not 'everything'",
         "query q2: reads the unknown topic purchase",
         "topic v has 2 writers (query q1, query q2)",
-        "query q3: writes penstock.queries: names that end in .dead or begin with penstock. are Penstock's own",
+        "query q3: writes penstock.queries: names that end in .dead or .late, or begin with penstock., are",
         "the SQL text names no STREAM(topic)",
         "unknown topic nope",
         "a path looks like /live/NAME",

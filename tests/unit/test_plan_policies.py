@@ -13,10 +13,12 @@ from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame
 
 from penstock import App, Guarantee, sources
+from penstock.analyze.emits import ChosenEmit
+from penstock.analyze.frames.meaning import Kind, Meaning
 from penstock.analyze.frames.rows import read_records
 from penstock.analyze.jobs import Jobs, source_options
 from penstock.analyze.modes import Choice, choose
-from penstock.analyze.query_builder import _identity_faults
+from penstock.analyze.query_builder import Built, _identity_faults
 from penstock.analyze.settings import commit_ms
 from penstock.client.producer import EventProducer
 from penstock.config.analyze import AnalyzeConfig
@@ -35,6 +37,7 @@ from penstock.plan.policies import (
     Chosen,
     DeliveryPolicy,
     Durability,
+    Emit,
     IngestPolicy,
     Isolation,
     Mode,
@@ -51,6 +54,8 @@ from penstock.plan.policies import (
 from penstock.plan.run_spec import RunSpec
 from penstock.plan.topics import wanted_topics
 
+NOTHING: Any = None
+BUILT = Built(NOTHING, NOTHING, (), ChosenEmit(Emit.CHANGES), Meaning(Kind.APPEND, None), keeps_event=False)
 ADDRESS = KafkaTarget.parse("127.0.0.1:1")
 CLUSTER = Queue("kafka", 3)
 Look = Callable[[Plan], object]
@@ -136,7 +141,7 @@ def sink_of(plan: Plan) -> object:
     writer, spark = Recorder(), Recorder()
     spec = RunSpec(app="", data="", queue=ADDRESS, kind=CLUSTER, edge=EdgeConfig(), analyze=AnalyzeConfig())
     jobs: Any = Jobs(spec, plan, spark)  # type: ignore[arg-type]  # a recorder in its place
-    jobs._to_sink(writer, plan.queries["keep"], Path("checkpoint"), {}, ())
+    jobs._to_sink(writer, plan.queries["keep"], Path("checkpoint"), {}, BUILT)
     return writer.calls
 
 

@@ -8,10 +8,19 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.analyze.exactly_once.batch_tokens import Token, token_of
 from penstock.analyze.modes import Choice
 from penstock.plan.policies import Mode
+
+
+class BatchRange(NamedTuple):
+    """What a batch of Spark reads, and the watermark by which it drops rows."""
+
+    watermark_ms: int
+    starts: dict[str, dict[str, int]]
+    ends: dict[str, dict[str, int]]
 
 
 class Checkpoint:
@@ -23,9 +32,14 @@ class Checkpoint:
         self._synced_ns = 0
 
     @property
-    def files(self) -> tuple[Path, Path]:
+    def files(self) -> tuple[Path, ...]:
         """All that it is: who removes these lets the query begin at the start."""
-        return self.path, self._mode_file
+        return self.path, self._mode_file, *((self.table_file,) if self.table_file.exists() else ())
+
+    @property
+    def table_file(self) -> Path:
+        """What readers have of a query that writes its whole result; it outlives `clear`, as the topic does."""
+        return self.path.with_name(f"{self.path.name}.table")
 
     @property
     def is_begun(self) -> bool:
@@ -61,6 +75,15 @@ class Checkpoint:
         query_id: str = json.loads((self.path / "metadata").read_text())["id"]
         return token_of(batch, query_id, _ranges(self.path / "offsets" / str(batch)))
 
+    def range_of(self, batch: int) -> BatchRange | None:
+        """What a batch that Spark has planned reads, and its watermark for late rows; None of the first one."""
+        try:
+            before, now = (self.path / "offsets" / str(number) for number in (batch - 1, batch))
+            watermark_ms = int(json.loads(before.read_text().splitlines()[1])["batchWatermarkMs"])
+            return BatchRange(watermark_ms, _offsets(before), _offsets(now))
+        except FileNotFoundError:
+            return None
+
     def remembered(self) -> Choice | None:
         """The mode it was begun in; None if it was not begun."""
         if not self.is_begun:
@@ -85,7 +108,7 @@ class Checkpoint:
     def remember(self, choice: Choice, topic_ids: Mapping[str, str]) -> None:
         """Keep the mode, and the topics by their ids, beside the checkpoint."""
         self.path.mkdir(parents=True, exist_ok=True)
-        new = self._mode_file.with_suffix(".new")
+        new = self._mode_file.with_name(f"{self._mode_file.name}.new")
         new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason, "topics": dict(topic_ids)}))
         _sync(new)
         os.replace(new, self._mode_file)
@@ -131,6 +154,16 @@ def switch_fault(asked: Mode, remembered: Choice | None, against: str | None = N
         f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
         f"say mode='{remembered.mode}', or give the query another name to begin anew"
     )
+
+
+def _offsets(file: Path) -> dict[str, dict[str, int]]:
+    """Topic, partition, offset; a topic that is read twice has the offsets of the first source."""
+    found: dict[str, dict[str, int]] = {}
+    for line in _ranges(file):
+        with suppress(ValueError, AttributeError):
+            for topic, parts in json.loads(line).items():
+                found.setdefault(topic, parts)
+    return found
 
 
 def _ranges(offsets: Path) -> list[str]:

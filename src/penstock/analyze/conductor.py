@@ -19,7 +19,7 @@ from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.event_logs import prune_event_logs
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.lifecycle import Lifecycle, ready_words
-from penstock.analyze.modes import Choice, choose, may_be_real_time, obstacle
+from penstock.analyze.modes import Choice, choose, may_be_real_time
 from penstock.analyze.progress import is_time_for_letters
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.queue_probe import Queue
@@ -153,8 +153,7 @@ class Conductor:
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = query.against_real_time or obstacle(built.operators)
-            choice = kept or choose(query.mode, query.every_ms, against)
+            choice = kept or choose(query.mode, query.every_ms, built.against_real_time)
             self._runners.append(self._runner(self._jobs.of_query(query, (Choice(Mode.REALTIME), built)), choice))
         refuse_all(faults)
         for topic in self._plan.read_topics:

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
-from penstock.analyze.modes import Choice, choose, obstacle
+from penstock.analyze.modes import Choice, choose
 from penstock.analyze.query_builder import Refused, refuse_all
-from penstock.analyze.session import open_session
-from penstock.analyze.settings import session_settings
+from penstock.analyze.standalone_session import NoSparkError, standalone_session
 from penstock.analyze.worker_trial import fault_on_worker
 from penstock.config.analyze import AnalyzeConfig
 from penstock.config.edge import EdgeConfig
-from penstock.errors import PenstockError
 from penstock.guarantee import Queue
-from penstock.jvm.java import find_java
-from penstock.jvm.spark_start import SparkStart
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan
-from penstock.plan.policies import Mode
+from penstock.plan.policies import Emit, Mode
 from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-class NoSparkError(PenstockError):
-    """There is no Spark here that could be asked."""
-
+__all__ = ["Checked", "NoSparkError", "check_queries"]
 
 _NOWHERE = KafkaTarget.parse("127.0.0.1:1")  # Spark plans a query without asking the queue
 
@@ -44,7 +34,9 @@ class Checked(NamedTuple):
     """What Spark says of a query that can run."""
 
     choice: Choice
+    emit: Emit
     meaning: Meaning
+    remarks: tuple[str, ...]
 
 
 def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Checked]:
@@ -65,8 +57,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
-            against = query.against_real_time or obstacle(built.operators)
-            found[query.name] = Checked(choose(query.mode, query.every_ms, against), built.meaning)
+            choice = choose(query.mode, query.every_ms, built.against_real_time)
+            found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)
     refuse_all(faults)
     return found
 
@@ -75,17 +67,5 @@ def _warn(line: str) -> None:
     sys.stderr.write(f"penstock: {line}\n")
 
 
-@contextmanager
-def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
-    try:
-        start = SparkStart(find_java(os.environ), config, data)
-        jvm = start.jvm(keep_open=())
-    except PenstockError as missing:
-        raise NoSparkError(str(missing)) from missing
-    try:
-        (data / "events").mkdir()
-        settings = session_settings(replace(config, ui=False), plan.app, data, 1)
-        yield open_session(jvm, settings, compiler_yields=True)
-    finally:
-        start.end()
-        jvm.end()
+def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> AbstractContextManager[SparkSession]:
+    return standalone_session(plan.app, config, data, slots=1)

@@ -11,6 +11,7 @@ from typing import Literal
 from penstock.analyze.exactly_once.batch_tokens import TokenError
 from penstock.analyze.modes import refusal
 from penstock.analyze.python_error import PythonError, last_python_error, places_in
+from penstock.analyze.result_table import TableTooLargeError
 from penstock.errors import PenstockError
 
 # away: the queue, or the task slots that it needs; it passes by itself.
@@ -102,7 +103,7 @@ def _of_python(error: PythonError) -> Failure:
     """Ours are known by their class; everything else is an error of the app."""
     if error.name == f"{AwayError.__module__}.{AwayError.__name__}":
         return Failure("away", error.message)
-    if error.name == f"{TokenError.__module__}.{TokenError.__name__}":
+    if error.name in (f"{lost.__module__}.{lost.__name__}" for lost in (TokenError, TableTooLargeError)):
         return Failure("lost", error.message)
     return Failure("fault", (error.message if error.name.startswith("penstock.") else error.words)[:_REASON_MAX])
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.driver_sink import DriverSink, TableRows
+from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.analyze.frames.dead_letters import DeadLetters
+from penstock.analyze.frames.rows import read_range
+from penstock.analyze.late_events import LateEvents
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Written
-from penstock.analyze.query_builder import Built, Refused, build_query
+from penstock.analyze.query_builder import Built, Refused, build_query, result_on
+from penstock.analyze.record_writer import RecordWriter
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
@@ -18,7 +24,7 @@ from penstock.analyze.settings import commit_ms, query_settings
 from penstock.client.factory import spark_options
 from penstock.events.headers import batches_topic
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
-from penstock.plan.policies import Mode, Output
+from penstock.plan.policies import Emit, Mode, Output
 from penstock.plan.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -33,6 +39,9 @@ _SINK = {
     Output.ONE_TRY: _CLIENT
     | {"kafka.linger.ms": "0", "kafka.acks": "1", "kafka.retries": "0", "kafka.enable.idempotence": "false"},
 }
+
+
+WriteBatch = Callable[["DataFrame", int], None]
 
 
 class Jobs:
@@ -62,8 +71,8 @@ class Jobs:
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
             built = at_hand[1] if at_hand and at_hand[0].mode is choice.mode else self.build(query, choice)
-            rows = _writer(built.records, query.name, checkpoint)
-            writer = self._to_sink(rows, query, checkpoint, written, built.header_names)
+            rows = _writer(built.records, query.name, checkpoint, built.emit.emit)
+            writer = self._to_sink(rows, query, checkpoint, written, built)
             if choice.mode is Mode.REALTIME:
                 writer = writer.trigger(realTime=f"{commit_ms(query)} milliseconds")
             elif query.every_ms is not None:
@@ -82,17 +91,43 @@ class Jobs:
             written=written,
         )
 
-    def _to_sink(
-        self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, headers: tuple[str, ...]
-    ) -> Any:
+    def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, built: Built) -> Any:
         output = query.policy.output.value
+        kept = Checkpoint(checkpoint.parent, checkpoint.name)
+        headers = built.header_names
+        table = TableRows(kept.table_file, built.meaning.is_ranked) if built.emit.emit is Emit.ALL else None
         if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
-            kept = Checkpoint(checkpoint.parent, checkpoint.name)
-            sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers)
-            return writer.foreachBatch(sink.write)
+            sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers, table)
+            return writer.foreachBatch(self._with_late(query, kept, sink.write))
+        if table is not None or query.keeps_late:
+            records = RecordWriter(query.writes, self._spec.queue, has_retries=output is Output.RETRY)
+            driver = DriverSink(records, kept, written, headers, table)
+            return writer.foreachBatch(self._with_late(query, kept, driver.write))
         kafka = writer.format("kafka").options(**_SINK[output], **spark_options(self._spec.queue))
         return kafka.option("topic", query.writes)
+
+    def _with_late(self, query: QueryPlan, kept: Checkpoint, write: WriteBatch) -> WriteBatch:
+        """`write`, and before it the late events of the batch, if the query keeps them."""
+        if not query.keeps_late:
+            return write
+        spark = session_of_query(self._spark, query_settings(query, self._spec.analyze))
+        queue = self._spec.queue
+
+        def read(topic: str, starts: str, ends: str) -> DataFrame:
+            return read_range(spark, self._plan.topics[topic], queue, starts, ends, _SOURCE)
+
+        def result_of(raw: Mapping[str, DataFrame]) -> DataFrame:
+            return result_on(query, self._plan, spark, lambda topic: raw[topic.name])
+
+        timed = [name for name in query.reads if self._plan.topics[name].event_time is not None]
+        late = LateEvents(query, timed, queue, read, result_of)
+
+        def write_both(batch: DataFrame, number: int) -> None:
+            late.write(kept, number)
+            write(batch, number)
+
+        return write_both
 
     def of_dead_letters(self, topic: TopicPlan) -> Job:
         """The dead letters of a topic."""
@@ -116,6 +151,7 @@ def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[s
     return options | {"maxOffsetsPerTrigger": str(events_max)}
 
 
-def _writer(frame: DataFrame, name: str, checkpoint: Path) -> Any:
+def _writer(frame: DataFrame, name: str, checkpoint: Path, emit: Emit = Emit.CHANGES) -> Any:
     # Any: PySpark's types do not know trigger(realTime=…).
-    return frame.writeStream.queryName(name).outputMode("update").option("checkpointLocation", str(checkpoint))
+    writer = frame.writeStream.queryName(name).outputMode(OUTPUT_MODES[emit])
+    return writer.option("checkpointLocation", str(checkpoint))

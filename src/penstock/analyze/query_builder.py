@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,20 +12,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from penstock.analyze.emits import ChosenEmit, EmitError, choose_emit, state_remarks
 from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
 from penstock.analyze.function_references import unpicklable_words
-from penstock.analyze.modes import Operator, is_stateful, operators_of
+from penstock.analyze.late_events import WATERMARK, late_fault
+from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
+from penstock.analyze.spark_text import spark_words
 from penstock.errors import ConfigError, PenstockError
+from penstock.events.record_format import RecordFormat
+from penstock.guarantee import duration_ms
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
-from penstock.plan.policies import Repeats
+from penstock.plan.policies import Emit, Mode, Repeats
 from penstock.plan.sql import sql_with_views
 from penstock.process.app_loader import MISSING_LIBRARY
 
-_WORDS_MAX = 500
-_PLACE_IN_SQL = re.compile(r"\(line \d+, pos \d+\)")
 _NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
 
 
@@ -37,8 +39,15 @@ class Built:
     query: QueryPlan
     records: DataFrame
     operators: tuple[Operator, ...]
+    emit: ChosenEmit
     meaning: Meaning
     keeps_event: bool  # each result names the event that it came from
+    remarks: tuple[str, ...] = ()  # what the app should know of it, though it runs
+
+    @property
+    def against_real_time(self) -> str | None:
+        """Why it cannot run in real time, as far as can be told before Spark tries; None if nothing is known."""
+        return self.query.against_real_time or self.emit.against_real_time or obstacle(self.operators)
 
     @property
     def header_names(self) -> tuple[str, ...]:
@@ -58,25 +67,49 @@ def build_query(
     query: QueryPlan, plan: Plan, spark: SparkSession, queue: KafkaTarget, options: Mapping[str, str]
 ) -> Built:
     """The query on its topics; Refused if it is none."""
-    frames = {}
-    for name in query.reads:
-        rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
-        if query.options.watermark and (column := plan.topics[name].event_time):
-            rows = rows.withWatermark(column, query.options.watermark)
-        frames[name] = rows
-    result = _result(query, frames, spark)
+    return build_query_on(query, plan, spark, lambda topic: read_records(spark, topic, queue, options))
+
+
+def build_query_on(
+    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+) -> Built:
+    """The query on these records of its topics, which may be no stream; Refused if it is none."""
+    result = result_on(query, plan, spark, records_of)
     output = plan.topics[query.writes]
     operators = tuple(operators_of(result))
     faults = [*_column_faults(result, output), *_identity_faults(result, output, plan, query, operators)]
+    if query.keeps_late and result.isStreaming and (fault := late_fault(result)):
+        faults.append(fault)
     if faults:
         raise Refused(*faults)
     try:
-        _check_streaming(result)
-        meaning = meaning_of(result, output.key)
-        records = to_records(result, query.name, meaning)
-        return Built(query, records, operators, meaning, EVENT in result.columns)
+        # The rows of a batch are final, whatever the query writes of a stream.
+        emit = choose_emit(result, query.emit) if result.isStreaming else ChosenEmit(query.emit or Emit.CHANGES)
+        if query.mode is Mode.REALTIME and emit.against_real_time is not None:
+            raise Refused(f"mode='realtime' cannot be: {emit.against_real_time}: say mode='microbatch'")
+        meaning = meaning_of(result, output.key, emit.emit)
+        records = to_records(result, query.name, meaning, output.format)
+        remarks = tuple(dict.fromkeys(state_remarks(result)))
+        return Built(query, records, operators, emit, meaning, EVENT in result.columns, remarks)
+    except EmitError as error:
+        raise Refused(str(error)) from error
     except PySparkException as error:
         raise Refused(spark_words(error)) from error
+
+
+def result_on(
+    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+) -> DataFrame:
+    """What the query makes of these records of its topics; Refused if that is no DataFrame of them."""
+    frames = {}
+    for name in query.reads:
+        rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
+        if query.options.watermark and (column := plan.topics[name].event_time):
+            # Spark drops the mark of the column from a batch, in which late events are looked for by it.
+            marked = rows.withMetadata(column, {WATERMARK: duration_ms(query.options.watermark)})
+            rows = rows.withWatermark(column, query.options.watermark) if rows.isStreaming else marked
+        frames[name] = rows
+    return _result(query, frames, spark)
 
 
 def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
@@ -85,35 +118,37 @@ def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
         raise ConfigError(*said)
 
 
-def spark_words(error: BaseException) -> str:
-    """What an error says, in one line; of Spark's errors without plans and traces."""
-    text = str(error).strip() or type(error).__name__
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not isinstance(error, PySparkException):
-        return " ".join(lines)[:_WORDS_MAX]
-    said, _, state = lines[0].partition(" SQLSTATE")
-    place = _PLACE_IN_SQL.search(state)
-    return f"{said} {place[0]}" if place else said[:_WORDS_MAX]
-
-
 def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:
     try:
         if query.sql is None:
             result: Any = query.function(*frames.values()) if query.function else None
+            if query.output is not None:
+                result = _output(result, query.output)
         else:
             views = {name: f"penstock_{position}" for position, name in enumerate(frames)}
             for name, frame in frames.items():
                 frame.createOrReplaceTempView(views[name])
             result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
+    except Refused:
+        raise
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
         name = "" if isinstance(error, PenstockError) else f"{type(error).__name__}: "
         said = unpicklable_words(error) or f"{name}{spark_words(error)}{_library_words(error)}"
         raise Refused(f"{_where(error, query)}{said}") from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
-    if not result.isStreaming:
+    if not result.isStreaming and any(frame.isStreaming for frame in frames.values()):
         raise Refused("returns a DataFrame that does not come from what it reads: it is not streaming")
     return result
+
+
+def _output(results: object, name: str) -> object:
+    """One of the DataFrames that a function with several outputs returns."""
+    if not isinstance(results, Mapping):
+        raise Refused(f"must return a dict of DataFrames, one for each output, not {type(results).__name__}")
+    if name not in results:
+        raise Refused(f"returns no output {name!r}: it returns {', '.join(map(repr, results)) or 'none'}")
+    return results[name]
 
 
 def _library_words(error: Exception) -> str:
@@ -134,8 +169,9 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
     for name in dict.fromkeys(name for name in columns if columns.count(name) > 1):
         yield f"the result has {columns.count(name)} columns called {name}: rename all but one"
     for field in result.schema.fields:
-        if field.name in columns and (inside := _no_json(field.dataType)):
+        if output.format is RecordFormat.JSON and field.name in columns and (inside := _no_json(field.dataType)):
             yield f"column {field.name} is {inside}, which JSON cannot carry: cast it, or leave it out"
+    yield from _format_faults(result, columns, output)
     for name in output.key:
         if name not in columns:
             yield f"topic {output.name} has the key {name}, which the result lacks: add it to the select"
@@ -146,6 +182,20 @@ def _column_faults(result: DataFrame, output: TopicPlan) -> Iterator[str]:
         kind = result.schema[EVENT].dataType
         if not isinstance(kind, T.StructType) or not {"id", "time", "topic", "partition", "offset"} <= set(kind.names):
             yield "_event must be the struct that came with the row: do not make another of that name"
+
+
+def _format_faults(result: DataFrame, columns: list[str], output: TopicPlan) -> Iterator[str]:
+    form = output.format
+    kind = {RecordFormat.TEXT: "string", RecordFormat.BYTES: "binary"}.get(form)
+    if kind is not None and [result.schema[name].dataType.typeName() for name in columns] != [kind]:
+        yield (
+            f"topic {output.name} has format='{form}': select one {kind.upper()} column, and _event or "
+            f"_headers beside it, not {', '.join(columns)}"
+        )
+    if form is RecordFormat.CSV:
+        for name in columns:
+            if isinstance(result.schema[name].dataType, T.ArrayType | T.MapType | T.StructType | T.BinaryType):
+                yield f"column {name} cannot be in a line of CSV (topic {output.name} has format='csv'): leave it out"
 
 
 def _identity_faults(
@@ -177,15 +227,6 @@ def _no_json(kind: T.DataType) -> str | None:
     elif isinstance(kind, T.MapType):
         inside = [kind.keyType, kind.valueType]
     return next((found for part in inside if (found := _no_json(part))), None)
-
-
-def _check_streaming(result: DataFrame) -> None:
-    """Spark's own check of what a streaming query may do, which it else makes only at the start."""
-    jvm: Any = result.sparkSession._jvm
-    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    update = jvm.org.apache.spark.sql.streaming.OutputMode.Update()
-    frame: Any = result
-    checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), update)
 
 
 def _where(error: BaseException, query: QueryPlan) -> str:

@@ -99,7 +99,9 @@ def _print(
                 "mode": one.choice.mode,
                 "reason": one.choice.reason,
                 "kind": one.meaning.kind,
-                "key": None if one.meaning.key is None else [str(column) for column in one.meaning.key],
+                "emit": one.emit,
+                "key": None if one.meaning.key is None else list(one.meaning.key_names),
+                "remarks": list(one.remarks),
             }
             for name, one in checked.items()
         }
@@ -110,8 +112,9 @@ def _print(
         ]  # fmt: skip
         print_json(plan_json(plan) | {"checked": found, "unchecked": unchecked, "differences": told})
         return
-    meanings = {name: one.meaning.text for name, one in checked.items()}
-    for line in plan_lines(plan, reasons=True, modes=modes, meanings=meanings, copies=copies):
+    meanings = {name: f"emit='{one.emit}': {one.meaning.text}" for name, one in checked.items()}
+    remarks = {name: one.remarks for name, one in checked.items()}
+    for line in plan_lines(plan, reasons=True, modes=modes, meanings=meanings, remarks=remarks, copies=copies):
         click.echo(line)
     for difference in differences:
         click.echo(f"queue    {difference.sentence}")

@@ -11,14 +11,15 @@ SEQUENCE = "penstock-sequence"  # 0, 1, 2, … for each producer and topic: a ga
 TIME = "penstock-time"  # milliseconds since 1970 when the event was accepted; a result carries its event's
 SOURCE = "penstock-source"  # results only: TOPIC/PARTITION/OFFSET of the event
 QUERY = "penstock-query"  # results only: the query that wrote it
-KIND = "penstock-kind"  # results only: upsert (replaces the row of its key) or append
+KIND = "penstock-kind"  # results only: upsert (replaces the row of its key), final (the one row of its key), append
 KEY_COLUMNS = "penstock-key-columns"  # results only: the columns of the key, with commas; absent without a key
-REASON = "penstock-reason"  # dead letters only: why it could not be read
+REASON = "penstock-reason"  # dead letters and late events only: why no query, or not this one, has it
 
 ID_LENGTH_MAX = 256
 # A clock may be wrong, or its zone for the winter; but one event of tomorrow would end every window of today.
 EVENT_LEAD_MS = 3_600_000
 DEAD_SUFFIX = ".dead"
+LATE_SUFFIX = ".late"
 QUERIES_TOPIC = "penstock.queries"  # a record for each progress of each query, keyed by APP/QUERY
 
 BATCHES_SUFFIX = ".batches"
@@ -37,6 +38,11 @@ def event_headers(id: str, producer: bytes, sequence: int, time_ms: int) -> Head
 def dead_topic(topic: str) -> str:
     """Where the events of `topic` go that do not parse."""
     return topic + DEAD_SUFFIX
+
+
+def late_topic(topic: str) -> str:
+    """Where the events of `topic` go that come after the watermark of a query that keeps them."""
+    return topic + LATE_SUFFIX
 
 
 def batches_topic(app: str, query: str) -> str:

@@ -12,16 +12,20 @@ import msgspec
 
 from penstock.app import App, Query, Topic
 from penstock.config.setting import hint
-from penstock.events.headers import DEAD_SUFFIX
+from penstock.events.headers import DEAD_SUFFIX, LATE_SUFFIX
+from penstock.events.record_format import RecordFormat, format_faults
 from penstock.events.schema import TIMES, SchemaError, parse_schema
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
 from penstock.plan.declared_types import with_sound_types
 from penstock.plan.guarantees import promises
-from penstock.plan.policies import Mode, Modes, StateStore, analyze_policy, delivery_policy
+from penstock.plan.policies import Emit, Late, Mode, Modes, StateStore, analyze_policy, delivery_policy
 from penstock.plan.sql import with_reads
 
 MODES = tuple(Mode)
 STATES = tuple(StateStore)
+EMITS = tuple(Emit)
+LATES = tuple(Late)
+FORMATS = tuple(RecordFormat)
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
 PARTITIONS_MAX = 1_000
 BACKLOG_MAX = 100_000
@@ -75,8 +79,8 @@ def _name_faults(app: App) -> Iterator[str]:
 def _topic_name_faults(name: str) -> Iterator[str]:
     if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
         yield "a topic's name has 1 to 249 of letters, digits, '.', '_' and '-'"
-    if name.endswith(DEAD_SUFFIX) or name.startswith("penstock."):
-        yield f"names that end in {DEAD_SUFFIX} or begin with penstock. are Penstock's own"
+    if name.endswith((DEAD_SUFFIX, LATE_SUFFIX)) or name.startswith("penstock."):
+        yield f"names that end in {DEAD_SUFFIX} or {LATE_SUFFIX}, or begin with penstock., are Penstock's own"
 
 
 def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
@@ -87,6 +91,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     yield from guarantee.faults()
     yield from refusals(guarantee, queue)
     named = [*topic.key, *topic.identity, *([topic.event_time] if topic.event_time else [])]
+    if topic.format not in FORMATS:
+        yield f"format is one of {', '.join(FORMATS)}, not {topic.format!r}"
     if topic.schema is None:
         if topic.identity or topic.event_time:
             yield "identity and event_time name columns: give a schema"
@@ -96,6 +102,8 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
     except SchemaError as error:
         yield f"the schema does not parse: {error}"
         return
+    if topic.format in FORMATS:
+        yield from format_faults(RecordFormat(topic.format), schema)
     if topic.example is not None and (fault := schema.fault(msgspec.json.encode(topic.example))):
         yield f"the example is no event of the schema: {fault}"
     columns = {column.name: column for column in schema.columns}
@@ -107,8 +115,9 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
 
 
 def _query_faults(query: Query, app: App) -> Iterator[str]:
-    if not _QUERY_NAME.fullmatch(query.name):
-        yield "a query is named by letters, digits, _ and -"
+    names = [query.name] if query.output is None else query.name.split(".", 1)
+    if not all(map(_QUERY_NAME.fullmatch, names)):
+        yield "a query, and each of its outputs, is named by letters, digits, _ and -"
     if query.writes not in [topic.name for topic in app.topics]:
         yield from (f"writes {query.writes}: {fault}" for fault in _topic_name_faults(query.writes))
     options = query.options
@@ -116,6 +125,20 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
         yield f"mode is one of {', '.join(MODES)}, not {options.mode!r}"
     if options.state not in STATES:
         yield f"state is one of {', '.join(STATES)}, not {options.state!r}"
+    if options.emit is not None and options.emit not in EMITS:
+        yield f"emit is one of {', '.join(EMITS)}, not {options.emit!r}"
+    elif options.mode == Mode.REALTIME and options.emit not in (None, Emit.CHANGES):
+        yield (
+            f"mode='realtime' writes changes only, and emit={str(options.emit)!r} needs whole batches: say "
+            "mode='microbatch', or emit='changes'"
+        )
+    if options.late not in LATES:
+        yield f"late is one of {', '.join(LATES)}, not {options.late!r}"
+    elif options.late == Late.KEEP:
+        if options.mode == Mode.REALTIME:
+            yield "mode='realtime' cannot keep late events: say mode='microbatch', or leave late='keep' out"
+        if options.watermark is None:
+            yield "late='keep' needs watermark=: without one no event is late"
     for what, text in (("every", options.every), ("watermark", options.watermark)):
         if text is not None and not duration_ms(text):
             yield f"{what} is a duration such as '10 minutes', not {text!r}"
@@ -204,6 +227,11 @@ def _door_faults(app: App) -> Iterator[str]:
     for ingest, path in zip(app.ingests, paths, strict=True):
         if ingest.into not in known:
             yield f"ingest into the unknown topic {ingest.into}{hint(ingest.into, known)}"
+        elif known[ingest.into].format != RecordFormat.JSON:
+            yield (
+                f"ingest into {ingest.into}: POST takes JSON, and the topic has format={known[ingest.into].format!r}: "
+                "write it with a Kafka client, or leave its format out"
+            )
         if paths.count(path) > 1:
             yield f"/ingest/{path} is declared {paths.count(path)} times"
     ats = [delivery.at for delivery in app.deliveries]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.app import Delivery, QueryOptions
-from penstock.events.headers import dead_topic
+from penstock.events.headers import dead_topic, late_topic
+from penstock.events.record_format import RecordFormat
 from penstock.events.schema import Schema
 from penstock.guarantee import Guarantee, QueueKind, duration_ms
-from penstock.plan.policies import AnalyzePolicy, Mode, Modes, Output, Policy, Row, Start, StateStore
+from penstock.plan.policies import AnalyzePolicy, Emit, Late, Mode, Modes, Output, Policy, Row, Start, StateStore
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class TopicPlan:
     policy: Policy
     kind: QueueKind
     example: Mapping[str, Any] | None = None
+    format: RecordFormat = RecordFormat.JSON
 
     @property
     def queue_settings(self) -> dict[str, str]:
@@ -58,6 +60,7 @@ class QueryPlan:
     writes: str
     function: Callable[..., Any] | None
     sql: str | None
+    output: str | None
     options: QueryOptions
     guarantee: Guarantee
     policy: AnalyzePolicy
@@ -71,6 +74,16 @@ class QueryPlan:
     def state(self) -> StateStore:
         """Where it keeps its state; `app_faults` has refused every other text."""
         return StateStore(self.options.state)
+
+    @property
+    def emit(self) -> Emit | None:
+        """Which rows the app wants written; None: changes, or the only ones that Spark can write."""
+        return None if self.options.emit is None else Emit(self.options.emit)
+
+    @property
+    def keeps_late(self) -> bool:
+        """Whether events that come after the watermark go to TOPIC.late."""
+        return Late(self.options.late) is Late.KEEP
 
     @property
     def every_ms(self) -> int | None:
@@ -94,9 +107,13 @@ class QueryPlan:
 
     @property
     def against_real_time(self) -> str | None:
-        """Why its guarantee rules real time out; None if it does not."""
+        """Why its guarantee, or the rows that it writes, rule real time out; None if they do not."""
         modes = self.policy.modes
-        return modes.reason if modes.value is Modes.MICROBATCH else None
+        if modes.value is Modes.MICROBATCH:
+            return modes.reason
+        if self.keeps_late:
+            return "late='keep': not in Real-Time Mode"
+        return None if self.emit in (None, Emit.CHANGES) else f"emit='{self.emit}': not in Real-Time Mode"
 
     @property
     def spark(self) -> dict[str, str]:
@@ -151,6 +168,13 @@ class Plan:
         """Topics that a query reads and that have a schema: each has dead letters."""
         read = {topic for query in self.queries.values() for topic in query.reads}
         return [name for name in self.topics if name in read and self.topics[name].schema is not None]
+
+    @property
+    def late_topics(self) -> dict[str, TopicPlan]:
+        """Where the events go that come after the watermark of a query; kept as long as what they came from."""
+        asking = [query for query in self.queries.values() if query.keeps_late]
+        read = {name for query in asking for name in query.reads if self.topics[name].event_time is not None}
+        return {late_topic(name): self.topics[name] for name in self.topics if name in read}
 
     @property
     def dead_topics(self) -> dict[str, TopicPlan]:

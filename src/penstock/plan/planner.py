@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from penstock.app import App, Query, Topic
 from penstock.errors import ConfigError
+from penstock.events.record_format import RecordFormat
 from penstock.events.schema import parse_schema
 from penstock.guarantee import Queue
 from penstock.plan.checks import app_faults, checkable
@@ -52,6 +53,7 @@ def _plan(app: App, queue: Queue) -> Plan:
             policy=policy_of(promised[name], queue),
             kind=queue.kind,
             example=topic.example,
+            format=RecordFormat(topic.format),
         )
     deliveries = {delivery.at: delivery for delivery in app.deliveries}
     doors = [Door(ingest.source.path.strip("/") or ingest.into, ingest.into) for ingest in app.ingests]
@@ -73,6 +75,7 @@ def _plan_query(query: Query, topics: Mapping[str, TopicPlan]) -> QueryPlan:
         writes=query.writes,
         function=query.function,
         sql=query.sql,
+        output=query.output,
         options=query.options,
         guarantee=output.guarantee,
         policy=output.policy.analyze,

@@ -73,6 +73,21 @@ class Mode(StrEnum):
     MICROBATCH = "microbatch"
 
 
+class Emit(StrEnum):
+    """Which rows of its result a query writes, as an app says it. Spark's names are update, append and complete."""
+
+    CHANGES = "changes"  # each row that a batch changes
+    FINAL = "final"  # each row once, when it can change no more
+    ALL = "all"  # the whole result after each batch: what differs from the batch before, and a tombstone for what left
+
+
+class Late(StrEnum):
+    """What becomes of an event that comes after the watermark, as an app says it. It is counted in any case."""
+
+    DROP = "drop"
+    KEEP = "keep"  # it goes to TOPIC.late
+
+
 class StateStore(StrEnum):
     """Where a query keeps its state, as an app says it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.guarantee import Guarantee, copies_words
@@ -20,11 +20,12 @@ def plan_lines(
     reasons: bool = False,
     modes: Mapping[str, tuple[str, str | None]] | None = None,
     meanings: Mapping[str, str] | None = None,
+    remarks: Mapping[str, Sequence[str]] | None = None,
     copies: Copies | None = None,
 ) -> Iterator[str]:
     """The plan for people; with `reasons` every setting and why.
 
-    `modes` and `meanings` are what Spark found for each query.
+    `modes`, `meanings` and `remarks` are what Spark found for each query.
 
     `copies` are those of topics that a Kafka cluster has already, each with its min.insync.replicas; None if the
     queue is no cluster.
@@ -43,6 +44,7 @@ def plan_lines(
         found = f"{mode}: {why}" if why else mode
         rows = f", {meanings[query.name]}" if meanings and query.name in meanings else ""
         yield f"query    {query.name}: {', '.join(query.reads)} -> {query.writes} ({found}){rows}"
+        yield from (f"           {remark}" for remark in (remarks or {}).get(query.name, ()))
     for path in plan.paths:
         yield f"deliver  {path.delivery.at}: {path_words(path)}"
 

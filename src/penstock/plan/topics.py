@@ -30,7 +30,7 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
     """Every topic that a plan needs: its own, the dead letters, and what the queries report."""
     for topic in plan.topics.values():
         yield Wanted(topic.name, topic.partitions, topic.replicas, topic.queue_settings, _needs_copies(topic))
-    for name, source in plan.dead_topics.items():
+    for name, source in {**plan.dead_topics, **plan.late_topics}.items():
         yield Wanted(name, 1, source.replicas, source.queue_settings, _needs_copies(source))
     for query in plan.queries.values():
         if query.is_transactional:

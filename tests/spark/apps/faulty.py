@@ -55,3 +55,19 @@ def learns(things: DataFrame) -> DataFrame:
     from pyspark.ml.feature import VectorAssembler
 
     return VectorAssembler(inputCols=["n"], outputCol="features").transform(things).select("id", "_event")
+
+
+faulty.topic("plain", schema="line STRING", format="text")
+
+
+@faulty.query(reads=things, writes={"one": "h", "two": "i"})
+def parts(things: DataFrame) -> Any:
+    return {"one": things.select("id", "_event"), "too": things}
+
+
+@faulty.query(reads=things, writes="plain")
+def wide(things: DataFrame) -> DataFrame:
+    return things.select("id", "n", "_event")
+
+
+faulty.sql("last", "SELECT id, count(*) AS n FROM STREAM(things) GROUP BY id", emit="final")

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.driver_sink import TableRows
 from penstock.analyze.exactly_once.batch_tokens import Token, decode_token, encode_token, is_done
 from penstock.analyze.failures import AwayError
 from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.progress import Written
+from penstock.analyze.result_table import Row
 from penstock.client.factory import producer_settings
 from penstock.client.lookup import last_value
 from penstock.errors import PenstockError
@@ -26,8 +28,6 @@ _ABORT_S = 5.0
 _OURS = ("MSG_SIZE_TOO_LARGE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD", "RECORD_LIST_TOO_LARGE")
 _FENCED = ("_FENCED", "PRODUCER_FENCED")
 
-Row = tuple[bytes | None, bytes | None, tuple[bytes | None, ...]]
-
 
 class TransactionalSink:
     """The writer of one query. Whoever opens a later one with the same batches ends this one."""
@@ -40,14 +40,19 @@ class TransactionalSink:
         checkpoint: Checkpoint,
         written: Written,
         headers: Sequence[str] = (),
+        table: TableRows | None = None,
     ) -> None:
-        """`batches` is the topic of the tokens, and the transactional id. `headers` names those of each record."""
+        """`batches` is the topic of the tokens, and the transactional id. `headers` names those of each record.
+
+        With a `table`, a batch is the whole result, and only its changes are written.
+        """
         self._headers = headers
         self._topic = topic
         self._written = written
         self._batches = batches
         self._queue = queue
         self._checkpoint = checkpoint
+        self._table = table
         self._producer: Any = None
         self._last: Token | None = None
 
@@ -55,13 +60,22 @@ class TransactionalSink:
         """Write a batch of Spark's, unless it was committed before; TokenError if nobody can tell."""
         token = self._checkpoint.token(number)
         if self.has(token):
-            # What a query remembers must still go on by this batch.
-            batch.write.format("noop").mode("overwrite").save()
+            if self._table is not None:  # it may be that of the batch before: the crash came between the two
+                self._table.changes(batch, self._headers)
+                self._table.save()
+            else:
+                # What a query remembers must still go on by this batch.
+                batch.write.format("noop").mode("overwrite").save()
             return
-        rows = [(row[0], row[1], row[2:]) for row in with_flat_headers(batch, self._headers).collect()]
+        if self._table is not None:
+            rows = self._table.changes(batch, self._headers)
+        else:
+            rows = [(row[0], row[1], row[2:]) for row in with_flat_headers(batch, self._headers).collect()]
         # A power cut that took what says which events these are would make another batch of the same number.
         self._checkpoint.sync()
         self.commit(rows, token)
+        if self._table is not None:
+            self._table.save()
         self._written[number] = len(rows)
 
     def has(self, token: Token) -> bool:

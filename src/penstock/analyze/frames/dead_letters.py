@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
-from penstock.analyze.failures import AwayError
 from penstock.analyze.frames.rows import AHEAD, broken_rows, read_records
 from penstock.analyze.progress import Written
-from penstock.client.factory import producer_settings
+from penstock.analyze.record_writer import RecordWriter
 from penstock.events.headers import ID, REASON, SOURCE, Headers, dead_topic, lead_fault
+from penstock.events.record_format import RecordFormat
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import TopicPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FLUSH_S = 60.0
 _FALLBACK = "Spark could not read it by the schema"
 
 
@@ -29,7 +26,7 @@ class DeadLetters:
         self.topic = topic
         self.name = dead_topic(topic.name)
         self._queue = queue
-        self._producer: Producer | None = None
+        self._writer = RecordWriter(self.name, queue)
         self.written: Written = {}
 
     def frame(self, spark: SparkSession, options: dict[str, str]) -> DataFrame:
@@ -42,40 +39,9 @@ class DeadLetters:
 
     def write_rows(self, rows: Iterable[Any]) -> int:
         """Write these rows, and wait for the queue; how many. AwayError if it has not all of them."""
-        faults: list[str] = []
-        count = 0
-        try:
-            for row in rows:
-                self._produce(row, faults)
-                count += 1
-            left = self._producer.flush(_FLUSH_S) if self._producer is not None else 0
-        except BaseException:
-            self._producer = None
-            raise
-        if left or faults:
-            # What it still holds would come later, beside the repeat; and after a fatal error it takes nothing more.
-            self._producer = None
-            raise AwayError(faults[0] if faults else "dead letters were not acknowledged")
-        return count
-
-    def _produce(self, row: Any, faults: list[str]) -> None:
-        if self._producer is None:
-            self._producer = Producer(producer_settings(self._queue) | {"enable.idempotence": True})
-
-        def on_delivery(error: KafkaError | None, _: object) -> None:
-            if error is not None:
-                faults.append(error.str())
-
-        headers: Any = letter_headers(row, self.topic)
-        value, key = _bytes(row["value"]), _bytes(row["key"])
-        while True:
-            try:
-                self._producer.produce(self.name, value, key=key, headers=headers, on_delivery=on_delivery)
-                return
-            except BufferError:
-                self._producer.poll(1.0)
-            except KafkaException as error:
-                raise AwayError(error.args[0].str()) from error
+        return self._writer.write(
+            (_bytes(row["key"]), _bytes(row["value"]), letter_headers(row, self.topic)) for row in rows
+        )
 
 
 def letter_headers(row: Any, topic: TopicPlan) -> Headers:
@@ -92,7 +58,7 @@ def _reason(row: Any, topic: TopicPlan) -> str:
     value = _bytes(row["value"])
     if value is None:
         return "there is no value"
-    fault = topic.schema.fault(value) if topic.schema else None
+    fault = topic.schema.fault(value) if topic.schema and topic.format is RecordFormat.JSON else None
     if fault is None and row[AHEAD] and topic.event_time:
         fault = lead_fault(topic.event_time)
     return fault or _FALLBACK

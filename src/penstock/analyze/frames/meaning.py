@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.plan.policies import Emit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Operators with one input that keep the attributes of that input.
-_PASSING = ("Filter", "SubqueryAlias", "EventTimeWatermark", "View", "ResolvedHint", "Sort")
+_PASSING = (
+    "Filter",
+    "SubqueryAlias",
+    "EventTimeWatermark",
+    "View",
+    "ResolvedHint",
+    "Sort",
+    "GlobalLimit",
+    "LocalLimit",
+)
+_GROUPING = ("Aggregate", "Distinct")
+RANK = "rank"
 
 
 class Kind(StrEnum):
     """What a row does to the rows before it. The value is that of the header `penstock-kind`."""
 
     UPSERT = "upsert"  # it replaces the row with the same key
+    FINAL = "final"  # no other row has its key, and it does not change any more
     APPEND = "append"  # it stands beside all others
 
 
@@ -32,23 +47,30 @@ class KeyColumn(NamedTuple):
 class Meaning(NamedTuple):
     """The kind of a query's rows, and the columns of their key.
 
-    An upsert whose key has no columns is the one row of an aggregate without groups. `key` is None where rows have no
-    key: nothing is known that would keep the changes of a row in one partition.
+    A key without columns is that of the one row of an aggregate without groups. `key` is None where rows have no key:
+    nothing is known that would keep the changes of a row in one partition; `no_key` says why.
     """
 
     kind: Kind
     key: tuple[KeyColumn, ...] | None
     is_declared: bool = False  # the topic of the result decides the key
+    is_ranked: bool = False  # behind the columns of the key comes the rank of the row, counted by the sink
+    no_key: str = ""
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The parts of the key, as the header `penstock-key-columns` names them."""
+        return (*map(str, self.key or ()), *((RANK,) if self.is_ranked else ()))
 
     @property
     def text(self) -> str:
         """'upsert by card, hour', as `--dry-run` shows it."""
-        if self.key:
-            return f"{self.kind} by {', '.join(map(str, self.key))}"
+        if self.key_names:
+            return f"{self.kind} by {', '.join(self.key_names)}"
         if self.kind is Kind.APPEND:
             return str(self.kind)
         if self.key is None:
-            return f"{self.kind} without a key: select every column that the query groups by"
+            return f"{self.kind} without a key: {self.no_key}"
         return f"{self.kind} of one row"
 
 
@@ -59,50 +81,103 @@ class _Source(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def meaning_of(result: DataFrame, declared: tuple[str, ...]) -> Meaning:
-    """The meaning of a result in update mode; `declared` is the key of its topic, which decides where there is one."""
+class _NoKeyError(Exception):
+    """Why the columns that rows are grouped by cannot be named."""
+
+
+def meaning_of(result: DataFrame, declared: tuple[str, ...], emit: Emit = Emit.CHANGES) -> Meaning:
+    """The meaning of a result; `declared` is the key of its topic, which decides where there is one."""
     frame: Any = result
     plan = frame._jdf.queryExecution().analyzed()
     key = tuple(map(KeyColumn, declared)) or None
-    if not _has(plan, "Aggregate"):
+    if not any(_has(plan, name) for name in _GROUPING):
         return Meaning(Kind.APPEND, key, is_declared=True)
+    kind = Kind.FINAL if emit is Emit.FINAL else Kind.UPSERT
     if key is not None:
-        return Meaning(Kind.UPSERT, key, is_declared=True)
-    return Meaning(Kind.UPSERT, _grouping(plan, result.columns))
+        return Meaning(kind, key, is_declared=True)
+    try:
+        groups = _grouping(plan, result.columns)
+    except _NoKeyError as error:
+        groups = None
+        why = str(error)
+    if emit is Emit.ALL and _is_top(plan):
+        return Meaning(kind, tuple(part for part in groups or () if part.is_window), is_ranked=True)
+    return Meaning(kind, groups) if groups is not None else Meaning(kind, None, no_key=why)
 
 
 def _has(plan: Any, name: str) -> bool:
+    return any(_name(node) == name for node in _nodes(plan))
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """Every operator of a plan, from the top."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
-        if _name(node) == name:
-            return True
+        yield node
         waiting += _items(node.children())
-    return False
 
 
-def _grouping(plan: Any, columns: list[str]) -> tuple[KeyColumn, ...] | None:
-    """The columns that hold what the topmost aggregate groups by; None if one of them is missing in the result."""
-    output = _items(plan.output())
-    sources: dict[str, _Source] = {
-        name: _Source(_id(attribute)) for name, attribute in zip(columns, output, strict=True)
-    }
+def _is_top(plan: Any) -> bool:
+    """Whether the rows of a result have ranks: ORDER BY with LIMIT."""
+    node, is_limited = plan, False
+    while (name := _name(node)) != "Sort":
+        is_limited = is_limited or name == "GlobalLimit"
+        children = _items(node.children())
+        if name == "WithCTE":
+            children = [node.plan()]
+        if len(children) != 1 or name in _GROUPING:
+            return False
+        (node,) = children
+    return is_limited
+
+
+def _grouping(plan: Any, columns: list[str]) -> tuple[KeyColumn, ...]:
+    """The columns that hold what the topmost aggregate groups by; _NoKeyError if they cannot be named."""
+    sources = dict(zip(columns, map(_Source, map(_id, _items(plan.output()))), strict=True))
+    ctes: dict[int, Any] = {}
+    positions: list[KeyColumn] = []  # within what a generator made of one row
     node = plan
-    while (name := _name(node)) != "Aggregate":
+    while (name := _name(node)) not in _GROUPING:
+        below = _items(node.children())
         if name == "Project":
             sources = _through(sources, _items(node.projectList()))
+        elif name == "WithCTE":
+            ctes |= {definition.id(): definition.child() for definition in _items(node.cteDefs())}
+            below = [node.plan()]
+        elif name == "CTERelationRef":
+            below = [ctes[node.cteId()]]
+            renamed = dict(zip(map(_id, _items(node.output())), map(_id, _items(below[0].output())), strict=True))
+            sources = {
+                c: s._replace(attribute=renamed[s.attribute]) for c, s in sources.items() if s.attribute in renamed
+            }
+        elif name == "Generate":
+            positions.append(_position(node, sources))
         elif name not in _PASSING:
-            return None
-        (node,) = _items(node.children())
-    made = {_id(expression): _inner(expression) for expression in _items(node.aggregateExpressions())}
-    found: list[KeyColumn] = []
-    for group in _items(node.groupingExpressions()):
-        group = _inner(group)
+            raise _NoKeyError(f"rows of a {name.lower()} have no groups of their own: give its topic key=")
+        (node,) = below
+    if name == "Distinct":
+        return tuple(map(KeyColumn, columns))
+    return tuple(dict.fromkeys([*_groups(node, sources), *positions]))
+
+
+def _groups(aggregate: Any, sources: dict[str, _Source]) -> Iterator[KeyColumn]:
+    made = {_id(expression): _inner(expression) for expression in _items(aggregate.aggregateExpressions())}
+    for group in map(_inner, _items(aggregate.groupingExpressions())):
         column = next(filter(None, (_key_column(*each, made, group) for each in sources.items())), None)
         if column is None:
-            return None
-        found.append(column)
-    return tuple(dict.fromkeys(found))
+            raise _NoKeyError("select every column that the query groups by")
+        yield column
+
+
+def _position(generate: Any, sources: dict[str, _Source]) -> KeyColumn:
+    """The column with the place of a row among those that a generator made of one row."""
+    if _name(generate.generator()) == "PosExplode":
+        place = _id(_items(generate.generatorOutput())[0])
+        for column, source in sources.items():
+            if source == _Source(place):
+                return KeyColumn(column)
+    raise _NoKeyError("select the position of posexplode, or give its topic key=")
 
 
 def _through(sources: dict[str, _Source], projected: list[Any]) -> dict[str, _Source]:

@@ -13,6 +13,7 @@ from penstock.analyze.frames.meaning import KeyColumn, Meaning
 from penstock.analyze.frames.rows import EVENT, HEADERS, source_text
 from penstock.analyze.frames.spark_types import BINARY, STRING
 from penstock.events.headers import ID, KEY_COLUMNS, KEY_ESCAPES, KEY_JOINT, KEY_NULL, KIND, QUERY, SOURCE, TIME
+from penstock.events.record_format import RecordFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,13 +24,11 @@ _TIME_OPTIONS = {"timestampFormat": _TIME_FORMAT}
 
 
 @untold()
-def to_records(result: DataFrame, query: str, meaning: Meaning) -> DataFrame:
+def to_records(result: DataFrame, query: str, meaning: Meaning, form: RecordFormat = RecordFormat.JSON) -> DataFrame:
     """Key, value and headers of every result, for Spark's Kafka sink."""
-    columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
-    options = {"ignoreNullFields": "false", **_TIME_OPTIONS}
     return result.select(
         _key(result, meaning).alias("key"),
-        F.to_json(F.struct(*columns), options).alias("value"),
+        _value(result, form).alias("value"),
         _headers(query, meaning, EVENT in result.columns).alias("headers"),
     )
 
@@ -43,12 +42,21 @@ def with_flat_headers(records: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def header_names(meaning: Meaning, keeps_event: bool) -> tuple[str, ...]:
     """The headers of each result of a query, in their order."""
-    return (*(_OF_EVENT if keeps_event else ()), QUERY, KIND, *((KEY_COLUMNS,) if meaning.key else ()))
+    return (*(_OF_EVENT if keeps_event else ()), QUERY, KIND, *((KEY_COLUMNS,) if meaning.key_names else ()))
 
 
 def value_columns(columns: list[str]) -> list[str]:
     """The columns that become the JSON of a result."""
     return [name for name in columns if name not in (EVENT, HEADERS)]
+
+
+def _value(result: DataFrame, form: RecordFormat) -> Column:
+    columns = [F.col(f"`{name}`") for name in value_columns(result.columns)]
+    if form is RecordFormat.CSV:
+        return F.to_csv(F.struct(*columns), _TIME_OPTIONS)
+    if form is RecordFormat.JSON:
+        return F.to_json(F.struct(*columns), {"ignoreNullFields": "false", **_TIME_OPTIONS})
+    return columns[0]
 
 
 def _key(result: DataFrame, meaning: Meaning) -> Column:
@@ -86,8 +94,8 @@ def _escaped(text: Column) -> Column:
 
 def _headers(query: str, meaning: Meaning, keeps_event: bool) -> Column:
     texts = [F.lit(query), F.lit(str(meaning.kind))]
-    if meaning.key:
-        texts.append(F.lit(",".join(map(str, meaning.key))))
+    if meaning.key_names:
+        texts.append(F.lit(",".join(meaning.key_names)))
     if keeps_event:
         source = F.col(EVENT)
         place = source_text(source["topic"], source["partition"], source["offset"])

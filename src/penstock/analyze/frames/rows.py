@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from penstock.analyze.frames.call_sites import untold
-from penstock.analyze.frames.spark_types import LONG, STRING, struct_words
+from penstock.analyze.frames.spark_types import BINARY, LONG, STRING, column_words, struct_words
 from penstock.client.factory import spark_options
 from penstock.events.headers import EVENT_LEAD_MS, ID, PRODUCER, SEQUENCE, TIME
+from penstock.events.record_format import RecordFormat
 from penstock.events.schema import Column as SchemaColumn
 from penstock.events.schema import Schema, Type
 from penstock.kafka.target import KafkaTarget
@@ -27,22 +28,35 @@ BROKEN = "_penstock_broken"
 PARSED = "_penstock_parsed"
 AHEAD = "_penstock_ahead"
 
+_ONE_COLUMN = (RecordFormat.TEXT, RecordFormat.BYTES)
 _YEAR_10000_MS = 253_402_300_800_000
 
 
 def read_records(spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, options: Mapping[str, str]) -> DataFrame:
     """The records of a topic as Spark's connector gives them, with headers; what is committed, if that was promised."""
-    reader = spark.readStream.format("kafka").options(**spark_options(queue))
+    return spark.readStream.format("kafka").options(**_reading(topic, queue), **options).load()
+
+
+def read_range(
+    spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, starts: str, ends: str, options: Mapping[str, str]
+) -> DataFrame:
+    """The records between two positions, as JSON in the words of the connector, and no stream."""
+    bounds = {"startingOffsets": starts, "endingOffsets": ends}
+    return spark.read.format("kafka").options(**_reading(topic, queue), **options, **bounds).load()
+
+
+def _reading(topic: TopicPlan, queue: KafkaTarget) -> dict[str, str]:
+    options = spark_options(queue) | {"subscribe": topic.name, "includeHeaders": "true"}
     if topic.policy.analyze.isolation.value is Isolation.COMMITTED:
-        reader = reader.option("kafka.isolation.level", "read_committed")
-    return reader.options(subscribe=topic.name, includeHeaders="true", **options).load()
+        options["kafka.isolation.level"] = "read_committed"
+    return options
 
 
 @untold()
 def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
     """The schema's columns, `_event` and `_headers`, of every record that parses and is not ahead of its time."""
     schema = _schema_of(topic)
-    parsed = records.withColumn(PARSED, _parsed(schema)).where(~_is_broken(schema) & ~_is_ahead(topic))
+    parsed = records.withColumn(PARSED, _parsed(topic)).where(~_is_broken(topic) & ~_is_ahead(topic))
     columns = [F.col(PARSED)[name].alias(name) for name in schema.names]
     return parsed.select(*columns, _event_struct().alias(EVENT), F.col("headers").alias(HEADERS))
 
@@ -50,8 +64,7 @@ def good_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
 @untold()
 def broken_rows(records: DataFrame, topic: TopicPlan) -> DataFrame:
     """Every other record, raw: key, value, headers, where it stands, and whether it is ahead of its time."""
-    schema = _schema_of(topic)
-    parsed = records.withColumn(PARSED, _parsed(schema)).where(_is_broken(schema) | _is_ahead(topic))
+    parsed = records.withColumn(PARSED, _parsed(topic)).where(_is_broken(topic) | _is_ahead(topic))
     return parsed.select("key", "value", "headers", "topic", "partition", "offset", _is_ahead(topic).alias(AHEAD))
 
 
@@ -61,24 +74,32 @@ def _schema_of(topic: TopicPlan) -> Schema:
     return topic.schema
 
 
-def _parsed(schema: Schema) -> Column:
-    # Spark fills the extra column with the text of what it could not read, and leaves it null else.
-    columns = struct_words((*schema.columns, SchemaColumn(BROKEN, Type("string"))))
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
-    parsed = F.from_json(F.col("value").cast(STRING), columns, options)
+def _parsed(topic: TopicPlan) -> Column:
+    schema = _schema_of(topic)
+    if topic.format in _ONE_COLUMN:
+        kind = BINARY if topic.format is RecordFormat.BYTES else STRING
+        parsed = F.struct(F.col("value").cast(kind).alias(schema.names[0]))
+    else:
+        # Spark fills the extra column with the text of what it could not read, and leaves it null else.
+        columns = (*schema.columns, SchemaColumn(BROKEN, Type("string")))
+        options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
+        text = F.col("value").cast(STRING)
+        if topic.format is RecordFormat.CSV:
+            parsed = F.from_csv(text, column_words(columns), options)
+        else:
+            parsed = F.from_json(text, struct_words(columns), options)
     # Always true, but not to the optimizer, which would copy the parsing into every filter and column above it.
     return F.when(F.spark_partition_id() >= 0, parsed)
 
 
-def _is_broken(schema: Schema) -> Column:
+def _is_broken(topic: TopicPlan) -> Column:
     parsed = F.col(PARSED)
-    broken = (
-        F.col("value").isNull()
-        | ~F.is_valid_utf8(F.col("value").cast(STRING))
-        | parsed.isNull()
-        | parsed[BROKEN].isNotNull()
-    )
-    for name in schema.required:
+    broken = F.col("value").isNull() | parsed.isNull()
+    if topic.format is not RecordFormat.BYTES:
+        broken = broken | ~F.is_valid_utf8(F.col("value").cast(STRING))
+    if topic.format not in _ONE_COLUMN:
+        broken = broken | parsed[BROKEN].isNotNull()
+    for name in _schema_of(topic).required:
         broken = broken | parsed[name].isNull()
     return F.coalesce(broken, F.lit(True))
 

@@ -19,6 +19,11 @@ def struct_words(columns: Iterable[Column]) -> str:
     return f"STRUCT<{', '.join(f'{_quoted(column.name)}: {_words(column.type)}' for column in columns)}>"
 
 
+def column_words(columns: Iterable[Column]) -> str:
+    """`name` TYPE, … of these columns: the only form that Spark takes for CSV."""
+    return ", ".join(f"{_quoted(column.name)} {_words(column.type)}" for column in columns)
+
+
 def _words(kind: Type) -> str:
     if kind.name == "struct":
         return struct_words(kind.columns)
