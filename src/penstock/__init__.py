@@ -24,4 +24,6 @@ def __getattr__(name: str) -> Any:
         return import_module("penstock.sources")
     if name not in _HOMES:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    if name == "App":  # a script that runs itself, and a test, declare functions for Spark without our loader
+        import_module("penstock.process.type_texts").read_types_without_spark()
     return getattr(import_module(_HOMES[name]), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
 from penstock.config.analyze import AnalyzeConfig
 from penstock.events.schema import parse_schema
+from penstock.events.type_json import type_json
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import SparkJvm, spark_class_path, spark_command
 from penstock.process.app_loader import load_app
@@ -94,3 +96,19 @@ def test_a_schema_has_the_types_that_spark_reads_from_its_ddl(spark: SparkSessio
     parsed = spark.createDataFrame([], ddl).schema
     read = spark.range(0).select(F.from_json(F.lit(""), struct_words(parse_schema(ddl).columns)).alias("read"))
     assert read.schema["read"].dataType.simpleString() == parsed.simpleString()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "double", "INT ", "tinyint", "byte", "short", "long", "real", "timestamp_ltz", "timestamp_ntz", "date",
+        "binary", "boolean", "void", "variant", "decimal", "dec(12)", "numeric( 16 , 8 )", "varchar(7)",
+        "array<array<bigint>>",
+        "map<int, struct<a: string, b: float NOT NULL>>", "struct<>", "a int",
+        "a: int, b: array<struct<c:int,d:string>>",
+        "`two ``words` string NOT NULL COMMENT 'it\\'s', date date", "a char(3), b varchar(5) NOT NULL",
+    ],
+)  # fmt: skip
+def test_a_type_is_read_as_spark_reads_it(text: str, spark: SparkSession) -> None:
+    """PySpark asks its JVM; before there is one, our parser answers."""
+    assert json.loads(type_json(text)) == json.loads(spark._jvm.PythonSQLUtils.ddlToJson(text))  # type: ignore[union-attr]

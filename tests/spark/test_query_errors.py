@@ -24,7 +24,15 @@ REASONS = {
     "divides": f"ZeroDivisionError: division by zero (raising.py, line {line_of('1 / n')}, in share)",
     "divides_once": f"ZeroDivisionError: division by zero (raising.py, line {line_of('2 / n')}, in share)",
     "imports": "ModuleNotFoundError: No module named 'no_such_module' "
-    f"(raising.py, line {line_of('no_such_module')}, in score)",
+    f"(raising.py, line {line_of('import_module(')}, in score)",
+    "divides_in_pandas": f"ZeroDivisionError: division by zero (raising.py, line {line_of('4 / each')}, in <lambda>)",
+    "divides_beside": "ZeroDivisionError: division by zero (raising_beside.py, line 5, in third)",
+    "divides_in_batches": f"ZeroDivisionError: integer division or modulo by zero (raising.py, line {line_of('5 //')}, "
+    "in batches)",
+    "divides_with_state": f"ZeroDivisionError: integer division or modulo by zero (raising.py, line {line_of('6 //')}, "
+    "in add)",
+    "divides_in_a_processor": "ZeroDivisionError: integer division or modulo by zero "
+    f"(raising.py, line {line_of('7 //')}, in handleInputRows)",
     "dies": "the Python worker died; last output of Python workers: the native library ran out of luck",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.metadata
 import json
 import os
 from collections.abc import Callable
@@ -193,8 +194,43 @@ def test_a_machine_is_checked_one_by_one(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["doctor", "--json"]) == 0
     checks = json.loads(capsys.readouterr().out)["checks"]
     names = [check["name"] for check in checks]
-    assert names == ["python", "client", "java", "jars", "compiled", "data", "listen", "handles"]
+    assert names == ["python", "client", "spark", "java", "jars", "compiled", "data", "listen", "handles"]
     assert all(check["status"] in ("ok", "note") and check["what"] for check in checks)
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in names)
+
+
+@pytest.mark.parametrize(
+    ("installed", "status", "what"),
+    [
+        ({}, "ok", "pandas 2.3.3"),
+        ({"pandas": "3.0.1"}, "note", "Python functions in queries need pandas >=2.2,<3 (3.0.1): run pip install"),
+        ({"pandas": "2.1.4"}, "note", "need pandas >=2.2,<3 (2.1.4): run pip install 'penstock[spark]'"),
+        ({"pyarrow": "", "protobuf": "6.33.4"}, "note", "protobuf >=6.33.5,<7 (6.33.4), pyarrow >=18,<27 (not inst"),
+        ({"pyspark": ""}, "note", "pyspark is not installed; only queries need it: run pip install 'penstock[spark]'"),
+    ],
+)
+def test_the_libraries_of_python_queries_are_compared_with_what_fits(
+    installed: dict[str, str],
+    status: str,
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An empty version: it is not installed."""
+    fits = {"numpy": "2.4.6", "pandas": "2.3.3", "protobuf": "6.33.6", "pyarrow": "26.0.1", "pyspark": "4.3.0"}
+    versions = fits | installed
+    own = importlib.metadata.version
+
+    def version(name: str) -> str:
+        found = versions.get(name) if name in versions else own(name)
+        if not found:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    assert main(["doctor", "--json"]) == 0
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["spark"]["status"] == status
+    assert what in checks["spark"]["what"]

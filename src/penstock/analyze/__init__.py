@@ -11,6 +11,8 @@ frames/         DataFrames: records to rows, rows to results, dead letters
 emits           chooses which result rows a query writes; remarks on its state
 modes           chooses real time or micro-batches for a query, with the reason
 jobs            starts queries and dead letters on Spark with their options and checkpoints
+worker_trial    tries Python functions on a worker before the first event
+function_references  what a Python function refers to, and what of it cannot travel
 exactly_once/   writes the results and the token of a batch in one transaction
 driver_sink     writes results from the driver, at least once
 late_events     writes events that come after the watermark to TOPIC.late
@@ -31,6 +33,7 @@ queue_probe     asks the queue for partitions, topic ids and offsets
 reporter        thread that writes the status of each query to penstock.queries
 
 session         opens the Spark session of a run, and one session a query
+app_archive     sends the app's code to Spark's workers
 standalone_session  opens a Spark session without a queue: for checks and tests
 settings        every Spark setting with its origin, and the task slots needed
 setting_names   finds misspelt names of Spark settings

@@ -29,6 +29,7 @@ from penstock.analyze.runner import AnalyzeStatus, Job, Runner
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import origins_of, session_settings, slots_needed
 from penstock.analyze.task_slots import TaskSlots
+from penstock.analyze.worker_trial import fault_on_worker
 from penstock.client.lease import UNSAFE_AFTER_S
 from penstock.errors import ConfigError, PenstockError
 from penstock.events.query_status import QueryState, QueryStatus
@@ -147,6 +148,8 @@ class Conductor:
                 if fault := switch_fault(query.mode, kept, query.against_real_time):
                     raise Refused(fault)
                 built = self._jobs.build(query, Choice(Mode.REALTIME))
+                if fault := fault_on_worker(built.records, say):
+                    raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue

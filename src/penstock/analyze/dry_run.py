@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,6 +13,7 @@ from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose
 from penstock.analyze.query_builder import Refused, refuse_all
 from penstock.analyze.standalone_session import NoSparkError, standalone_session
+from penstock.analyze.worker_trial import fault_on_worker
 from penstock.config.analyze import AnalyzeConfig
 from penstock.config.edge import EdgeConfig
 from penstock.guarantee import Queue
@@ -50,6 +52,8 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
         for query in plan.queries.values():
             try:
                 built = jobs.build(query, Choice(Mode.REALTIME))
+                if fault := fault_on_worker(built.records, _warn):
+                    raise Refused(fault)
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
@@ -57,6 +61,10 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)
     refuse_all(faults)
     return found
+
+
+def _warn(line: str) -> None:
+    sys.stderr.write(f"penstock: {line}\n")
 
 
 def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> AbstractContextManager[SparkSession]:

@@ -17,6 +17,7 @@ from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.plans import WATERMARK
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
+from penstock.analyze.function_references import unpicklable_words
 from penstock.analyze.late_events import late_fault
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
@@ -27,6 +28,7 @@ from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Emit, Mode, Repeats
 from penstock.plan.sql import sql_with_views
+from penstock.process.app_loader import MISSING_LIBRARY
 
 _NO_JSON = (T.BinaryType, T.CalendarIntervalType, T.VariantType, T.UserDefinedType)
 
@@ -131,9 +133,9 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
     except Refused:
         raise
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them
-        raise Refused(
-            f"{_where(error, query)}{type(error).__name__}: {spark_words(error)}{_ml_words(error)}"
-        ) from error
+        name = "" if isinstance(error, PenstockError) else f"{type(error).__name__}: "
+        said = unpicklable_words(error) or f"{name}{spark_words(error)}{_library_words(error)}"
+        raise Refused(f"{_where(error, query)}{said}") from error
     if not isinstance(result, DataFrame):
         raise Refused(f"must return a DataFrame, not {type(result).__name__}: is there a return?")
     if not result.isStreaming and any(frame.isStreaming for frame in frames.values()):
@@ -150,8 +152,13 @@ def _output(results: object, name: str) -> object:
     return results[name]
 
 
-def _ml_words(error: Exception) -> str:
-    """What to do where Spark runs without its machine learning: py4j then takes classes for packages."""
+def _library_words(error: Exception) -> str:
+    """What to do about a library that is missing.
+
+    Where Spark runs without its machine learning, py4j takes classes for packages.
+    """
+    if "PACKAGE_NOT_INSTALLED" in str(error):
+        return MISSING_LIBRARY
     is_missing = "pyspark.ml" in sys.modules and "'JavaPackage' object is not callable" in str(error)
     return " (Spark runs without its machine learning: set ml = true in [analyze])" if is_missing else ""
 

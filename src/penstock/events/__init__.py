@@ -1,6 +1,7 @@
 """An event: its schema, its headers, the formats that carry it, and the status reports of queries.
 
 schema         parses a topic's DDL schema, and validates events against it
+type_json      the text of any Spark type as the JSON that PySpark reads
 headers        names of record headers and internal topics; keys
 event          the bytes of an event with its key, id and headers
 record_format  the formats of a record, and the schemas that fit them

@@ -107,13 +107,13 @@ class Schema:
 
 def parse_schema(ddl: str) -> Schema:
     """The schema that Spark's DDL text describes; SchemaError if it is none."""
-    reader = _Reader(ddl)
+    reader = DdlReader(ddl)
     columns = tuple(_columns(reader, end="", colon=False))
     _refuse_twins(columns)
     return Schema(ddl, columns)
 
 
-class _Reader:
+class DdlReader:
     """Tokens of a DDL text, one at a time."""
 
     def __init__(self, text: str) -> None:
@@ -152,7 +152,7 @@ class _Reader:
             raise SchemaError(f"expected {wanted!r}, found {self.token or 'the end'!r}")
 
 
-def _columns(reader: _Reader, end: str, colon: bool) -> Iterator[Column]:
+def _columns(reader: DdlReader, end: str, colon: bool) -> Iterator[Column]:
     while True:
         token = reader.take()
         if not re.match(r"[A-Za-z_`]", token):
@@ -174,7 +174,7 @@ def _columns(reader: _Reader, end: str, colon: bool) -> Iterator[Column]:
         reader.expect(",")
 
 
-def _type(reader: _Reader, column: str) -> Type:
+def _type(reader: DdlReader, column: str) -> Type:
     word = reader.take().upper()
     if word in _PLAIN:
         return Type(_PLAIN[word])
@@ -207,7 +207,7 @@ def _type(reader: _Reader, column: str) -> Type:
     raise SchemaError(f"column {column} has no type that JSON can carry: {word or 'the text ends'}")
 
 
-def _digits(reader: _Reader, column: str) -> tuple[int, int]:
+def _digits(reader: DdlReader, column: str) -> tuple[int, int]:
     if not reader.skip("("):
         return (10, 0)
     precision = reader.take()

@@ -13,5 +13,6 @@ declared_types     checks the types of declared values
 topics             every topic that a plan needs, with settings
 topic_differences  decides what to do about each difference between topic and plan
 text               a plan as text and JSON
+declaration         what an app declares, as values of the run spec
 run_spec           what the supervisor passes to its child processes
 """

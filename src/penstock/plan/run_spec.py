@@ -8,6 +8,7 @@ from penstock.config.analyze import AnalyzeConfig
 from penstock.config.edge import EdgeConfig
 from penstock.guarantee import Queue
 from penstock.kafka.target import KafkaTarget
+from penstock.plan.declaration import Declaration
 
 CHECKED_FIRST = "--checked-first"  # for the edge: take nothing before the supervisor says that the queries can run
 
@@ -18,6 +19,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run of an app."""
 
     app: str  # as load_app takes it, with an absolute path
+    declared: Declaration | None = None  # without it, whoever needs the plan imports the app
     data: str  # absolute
     queue: KafkaTarget
     kind: Queue

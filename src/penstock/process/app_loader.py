@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
 from penstock.app import App
 from penstock.errors import ConfigError
 from penstock.plan.plan import Plan
+from penstock.process.type_texts import read_types_without_spark
 
+MISSING_LIBRARY = " (run pip install 'penstock[spark]')"
 _NO_SPARK = "which is not installed: run pip install 'penstock[spark]'"
+_OF_EXTRA = ("numpy", "pandas", "pyarrow")  # that people import themselves
 MODULE_NAME = "penstock_app"  # not __main__: what stands under "if __name__ == '__main__'" must not run again
 _under_way: list[str] = []
-folders: list[str] = []  # that were put on the path for apps: Spark's workers need them, too
+folders: list[str] = []  # that were put on the path for apps: what lies there is theirs
+apps: list[ModuleType] = []  # the modules that declare them
 
 
 def is_loading() -> bool:
@@ -57,11 +62,13 @@ def _is_spark_there() -> bool:
 def _module(place: str) -> ModuleType:
     path = Path(place)
     _under_way.append(place)
+    read_types_without_spark()
     try:
         if path.suffix != ".py":
             folders.append(str(Path.cwd()))
             sys.path.insert(0, folders[-1])
-            return importlib.import_module(place)
+            apps.append(importlib.import_module(place))
+            return apps[-1]
         if not path.is_file():
             raise ConfigError(f"there is no file {place}")
         folders.append(str(path.resolve().parent))
@@ -72,6 +79,7 @@ def _module(place: str) -> ModuleType:
         module = importlib.util.module_from_spec(found)
         sys.modules[MODULE_NAME] = module
         found.loader.exec_module(module)
+        apps.append(module)
         return module
     except ConfigError:
         raise
@@ -86,13 +94,24 @@ def _module(place: str) -> ModuleType:
 
 
 def _import_error(place: str, error: Exception) -> ConfigError:
-    return ConfigError(f"{place} cannot be imported: {_where(error, place)}{type(error).__name__}: {error}")
+    said = f"{_where(error, place)}{type(error).__name__}: {error}{_way_out(error)}"
+    return ConfigError(f"{place} cannot be imported: {said}")
+
+
+def _way_out(error: Exception) -> str:
+    """What to do about an error of PySpark that comes before Spark runs; it asserts that there is a context."""
+    raised_in = traceback.extract_tb(error.__traceback__)[-1].filename
+    is_asserted = isinstance(error, AssertionError) and "/pyspark/" in raised_in
+    if is_asserted or "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+        return " (columns and sessions need a running Spark: use them inside the function of a query)"
+    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _OF_EXTRA
+    return MISSING_LIBRARY if is_missing or "PACKAGE_NOT_INSTALLED" in str(error) else ""
 
 
 def _where(error: Exception, place: str) -> str:
     trace, line = error.__traceback__, 0
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.endswith(Path(place).name):
+        if Path(trace.tb_frame.f_code.co_filename) in (Path(place), Path(place).resolve()):
             line = trace.tb_lineno
         trace = trace.tb_next
     return f"line {line}: " if line else ""

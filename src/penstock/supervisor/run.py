@@ -19,6 +19,7 @@ from penstock.config.addresses import format_address, named_address
 from penstock.errors import ConfigError, PenstockError
 from penstock.guarantee import Queue
 from penstock.kafka.target import KafkaTarget
+from penstock.plan.declaration import declaration_of
 from penstock.plan.planner import plan_app
 from penstock.plan.run_spec import RunSpec
 from penstock.plan.text import plan_lines, queue_words
@@ -97,6 +98,7 @@ def supervise(spec: str, options: RunOptions, say: Say) -> int:
         write_spec(
             RunSpec(
                 app=absolute + colon + variable,
+                declared=declaration_of(app),
                 data=str(data),
                 queue=queue,
                 kind=kind,
