@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.analyze import function_references
+from penstock.analyze.frames.plans import analyzed_plan, items
 from penstock.analyze.function_references import missing_modules
 from penstock.analyze.python_error import last_python_error
 from penstock.analyze.task_slots import TaskSlots
@@ -90,20 +91,20 @@ def _functions_of(frame: Any) -> Iterator[_Function]:
     """The Python functions in a DataFrame's analyzed plan."""
     jvm = frame.sparkSession._jvm
     pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()
-    waiting = [frame._jdf.queryExecution().analyzed()]
+    waiting = [analyzed_plan(frame)]
     while waiting:
         node = waiting.pop()
         if not node.containsPattern(pattern):  # each look at an expression is a call of the JVM
             continue
-        waiting += _items(node.children())
-        expressions = _items(node.expressions())
+        waiting += items(node.children())
+        expressions = items(node.expressions())
         while expressions:
             expression = expressions.pop()
             kind = expression.getClass().getSimpleName()
             if kind in ("PythonUDF", "PythonUDAF"):
                 yield _function(jvm, expression)
             if expression.containsPattern(pattern):
-                expressions += _items(expression.children())
+                expressions += items(expression.children())
 
 
 def _function(jvm: Any, expression: Any) -> _Function:
@@ -120,7 +121,3 @@ def _libraries(kind: int) -> tuple[str, ...]:
     if kind in _OF_STATE:
         return "pandas", "pyarrow", _STATE_CALLS
     return ("pandas", "pyarrow") if kind in _OF_ARROW else ()
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(position) for position in range(sequence.size())]
