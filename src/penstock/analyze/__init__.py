@@ -14,12 +14,18 @@ runner          runs one query: starts it, reads its progress, notices its end
 lifecycle       the states of one query: starting, running, waiting, restarting, parked, stopped
 failures        classifies the error of an ended query by what must happen next
 python_error    finds the last Python error and its line in Spark's text
-checkpoints     the checkpoint folder of a query: mode, topic ids, positions, sync
+checkpoints     the checkpoint folder of a query: what is kept, positions, sync
+kept            what is kept of a query beside its checkpoint, and of orders
+changes         which queries may go on from their checkpoints; refuses the others
+leftovers       checkpoints of queries that the app no longer declares
+order_logs      orders for queries: a file of the data folder, and a topic
+fingerprint/    what a query is: whether a changed query may go on
 
 progress        turns Spark's progress reports into numbers: lag, rates, watermark, movement
 processing      least, mean and most processing time over the last minute
 result_latency  samples the latest results of output topics: latency and position
 queue_probe     asks the queue for partitions, topic ids and offsets
+group_positions  commits the positions of each query as a consumer group
 reporter        thread that writes the status of each query to penstock.queries
 
 session         opens the Spark session of a run, and one session a query

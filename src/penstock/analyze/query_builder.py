@@ -53,12 +53,18 @@ class Refused(PenstockError):
 
 
 def build_query(
-    query: QueryPlan, plan: Plan, spark: SparkSession, queue: KafkaTarget, options: Mapping[str, str]
+    query: QueryPlan,
+    plan: Plan,
+    spark: SparkSession,
+    queue: KafkaTarget,
+    starts: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> Built:
-    """The query on its topics; Refused if it is none."""
+    """The query on its topics; Refused if it is none. `starts` has `startingOffsets` that differ, by topic."""
     frames = {}
     for name in query.reads:
-        rows = good_rows(read_records(spark, plan.topics[name], queue, options), plan.topics[name])
+        own = {**options, "startingOffsets": starts[name]} if name in starts else options
+        rows = good_rows(read_records(spark, plan.topics[name], queue, own), plan.topics[name])
         if query.options.watermark and (column := plan.topics[name].event_time):
             rows = rows.withWatermark(column, query.options.watermark)
         frames[name] = rows

@@ -25,7 +25,7 @@ COMMANDS = {
     "groups": "List, describe, reset and delete consumer groups.",
     "transactions": "List, describe and abort transactions.",
     "tap": "Watch topics live in the terminal.",
-    "queries": "Show what each continuous query does.",
+    "queries": "Show, pause, start and drop continuous queries.",
     "compile": "Compile the broker's hot modules, for speed.",
     "doctor": "Check this machine, or stored data for damage.",
     "config": "Show the settings in force, and explain them.",

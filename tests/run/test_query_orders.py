@@ -1,0 +1,106 @@
+"""`penstock queries pause|resume|restart|start|drop`: each is obeyed once, whatever is killed before and after."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from penstock.analyze.checkpoints import checkpoint_names
+from tests.run.test_changed_queries import AMOUNTS, OLD, Bank, command
+from tests.run.test_supervisor import wait_for
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    return Bank(tmp_path)
+
+
+def reports(bank: Bank) -> dict[str, dict[str, Any]]:
+    """The last report of each query, without those that are silent."""
+    found = json.loads(command("queries", "--json", "--broker", bank.app.queue))
+    return {report["query"]: report for report in found}
+
+
+def by_queue(bank: Bank, *words: str) -> str:
+    """An order that comes through the queue."""
+    return command("queries", *words, "--broker", bank.app.queue)
+
+
+def kill_analyze(bank: Bank) -> None:
+    before = bank.app.parts().get("analyze")
+    assert bank.app.kill_part("analyze")
+    wait_for(lambda: bank.app.parts().get("analyze") not in (None, before), "analyze starts again")
+
+
+def wait_state(bank: Bank, state: str, since_ms: int = 0) -> None:
+    def is_there() -> bool:
+        report = reports(bank).get("totals", {"state": "", "at_ms": 0})
+        return report["state"] == state and report["at_ms"] > since_ms
+
+    wait_for(is_there, f"the query is {state}")
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def test_orders_are_obeyed_once_whatever_is_killed(bank: Bank) -> None:
+    with bank.app:
+        bank.send(*AMOUNTS)
+        bank.wait_total(OLD)
+
+        assert "paused" in by_queue(bank, "pause", "totals")
+        kill_analyze(bank)
+        since = now_ms()
+        bank.send(11)
+        wait_state(bank, "paused", since)
+        assert bank.totals[-1] == OLD
+
+        kill_analyze(bank)
+        assert "resumed" in by_queue(bank, "resume", "totals")
+        bank.wait_total(OLD + 11)
+
+        assert "restarted" in bank.order("restart", "totals")
+        kill_analyze(bank)
+        bank.send(20)
+        bank.wait_total(OLD + 31)
+
+        moment = datetime.now(UTC).isoformat()
+        bank.send(30)
+        bank.wait_total(OLD + 61)
+        kill_analyze(bank)
+        assert "started" in by_queue(bank, "start", "totals", "--from", moment)
+        bank.wait_total(30)
+        assert bank.app.stop() == 0
+    with bank.app:
+        bank.send(40)
+        bank.wait_total(70)
+        assert "started from beginning" in bank.order("start", "totals", "--from", "beginning")
+        kill_analyze(bank)
+        bank.wait_total(OLD + 61 + 40)
+        bank.send(50)
+        bank.wait_total(OLD + 61 + 90)
+        assert bank.app.stop() == 0
+
+
+def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) -> None:
+    with bank.app:
+        bank.send(*AMOUNTS)
+        bank.wait_total(OLD)
+        assert bank.app.stop() == 0
+    text = bank.file.read_text()
+    bank.file.write_text(text.replace('"totals"', '"sums"'))
+    with bank.app:
+        wait_state(bank, "undeclared")
+        kill_analyze(bank)
+        assert "dropped" in by_queue(bank, "drop", "totals", "--yes")
+        assert "totals" not in reports(bank)
+        assert "totals" not in checkpoint_names(bank.app.data / "analyze" / "checkpoints")
+        assert "totals" not in AdminClient({"bootstrap.servers": bank.app.queue}).list_topics(timeout=10).topics
+        assert bank.app.stop() == 0
