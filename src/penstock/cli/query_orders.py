@@ -25,11 +25,12 @@ from penstock.config.setting import hint
 from penstock.errors import ConfigError, PenstockError
 from penstock.events.headers import batches_topic, orders_topic
 from penstock.events.query_order import BEGINNING, LATEST, Action, QueryOrder, encode_order
-from penstock.events.query_status import QueryState, QueryStatus, is_silent
+from penstock.events.query_status import QueryState, QueryStatus
 from penstock.kafka.target import KafkaTarget
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _WAIT_S = 90.0  # Spark may take 20 s to stop a query
+_GONE_MS = 30_000  # analyze that was killed reports again within that time
 _LOOK_S = 0.1
 _KEPT = "the order is kept, and obeyed at the next start of the app"
 
@@ -224,7 +225,7 @@ def _give_to_queue(
                 break
             if report is not None and order.id in report.obeyed:
                 break
-            if report is None or report.state == QueryState.STOPPED or is_silent(report, _now_ms() - report.at_ms):
+            if report is None or report.state == QueryState.STOPPED or _now_ms() - report.at_ms > _GONE_MS:
                 click.echo(f"{order.query}: {_KEPT}")
                 return
             if time.monotonic() > deadline:
