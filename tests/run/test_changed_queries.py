@@ -117,6 +117,10 @@ def test_a_changed_query_keeps_its_state_or_begins_at_the_end_if_ordered(bank: B
         bank.wait_total(OLD)
         assert bank.app.stop() == 0
     bank.write(above="0")
+    dry = [sys.executable, "-m", "penstock", "run", "--dry-run", str(bank.file), "--data", str(bank.app.data)]
+    checked = subprocess.run(dry, capture_output=True, text=True, timeout=120, check=False)
+    assert checked.returncode == 2
+    assert f"penstock queries start totals --keep-state --data {bank.app.data}" in checked.stderr
     assert "--keep-state" in refusal(bank.app.start)
     bank.order("start", "totals", "--keep-state")
     with bank.app:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from penstock.analyze.checkpoints import Checkpoint, switch_fault
 from penstock.analyze.fingerprint.comparison import Changed, Compatible, Fingerprint, compare
+from penstock.analyze.kept import Kept, obey
+from penstock.analyze.order_logs import Log, first_pending
 from penstock.config.broker import BrokerConfig
 from penstock.errors import ConfigError
 from penstock.plan.plan import QueryPlan
@@ -22,13 +24,13 @@ class Change:
     may_keep_state: bool = True  # Spark would go on, rightly or wrongly
 
 
-def change_of(query: QueryPlan, checkpoint: Checkpoint, now: Fingerprint) -> Change | None:
+def change_of(query: QueryPlan, checkpoint: Checkpoint, kept: Kept, now: Fingerprint) -> Change | None:
     """Why this query cannot go on from this checkpoint; None if it can, or if it starts on a new one."""
-    if query.from_latest or not checkpoint.is_begun or checkpoint.kept().is_void:
+    if query.from_latest or not checkpoint.is_begun or kept.is_void:
         return None
     if fault := switch_fault(query.mode, checkpoint.remembered(), query.against_real_time):
         return Change((fault,), query.is_transactional, may_keep_state=False)
-    found = compare(checkpoint.kept().fingerprint, now)
+    found = compare(kept.fingerprint, now)
     return Change(found.reasons, query.is_transactional) if isinstance(found, Changed) else None
 
 
@@ -38,6 +40,14 @@ def remark_of(query: QueryPlan, checkpoint: Checkpoint, now: Fingerprint) -> str
         return None
     found = compare(checkpoint.kept().fingerprint, now)
     return found.remark if isinstance(found, Compatible) else None
+
+
+def kept_then(checkpoint: Checkpoint, name: str, logs: tuple[Log, ...]) -> Kept:
+    """What will be kept of a query once it has obeyed what is ordered now."""
+    kept = checkpoint.kept()
+    while found := first_pending(logs, name, kept):
+        kept = obey(kept, *found)
+    return kept
 
 
 def refuse_changed(faults: Mapping[str, tuple[str, ...]], changes: Mapping[str, Change], data: Path) -> None:

@@ -189,7 +189,8 @@ class Conductor:
         """Why each query cannot go on from its checkpoint, of those that cannot."""
         found = {}
         for name, fingerprint in prints.items():
-            if change := change_of(self._plan.queries[name], self._checkpoint(name), fingerprint):
+            checkpoint = self._checkpoint(name)
+            if change := change_of(self._plan.queries[name], checkpoint, checkpoint.kept(), fingerprint):
                 found[name] = change
         return found
 

@@ -10,10 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.analyze.changes import Change, change_of, kept_then, refuse_changed
+from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.fingerprint.of_query import fingerprint_of
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose, obstacle
-from penstock.analyze.query_builder import Refused, refuse_all
+from penstock.analyze.order_logs import FileLog
+from penstock.analyze.query_builder import Refused
 from penstock.analyze.session import open_session
 from penstock.analyze.settings import session_settings
 from penstock.config.analyze import AnalyzeConfig
@@ -45,13 +49,14 @@ class Checked(NamedTuple):
     meaning: Meaning
 
 
-def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Checked]:
-    """The mode of each query, and what its rows mean.
+def check_queries(plan: Plan, app: str, config: AnalyzeConfig, data: Path) -> dict[str, Checked]:
+    """The mode of each query, and what its rows mean. `data` is the data folder of the run, which need not be there.
 
     ConfigError with every error of every query; NoSparkError if there is no Spark here.
     """
     faults: dict[str, tuple[str, ...]] = {}
     found = {}
+    changes: dict[str, Change] = {}
     with tempfile.TemporaryDirectory() as folder, _spark(plan, config, Path(folder)) as spark:
         spec = RunSpec(app=app, data=folder, queue=_NOWHERE, kind=Queue(), edge=EdgeConfig(), analyze=config)
         jobs = Jobs(spec, plan, spark)
@@ -62,8 +67,12 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
                 faults[query.name] = refused.faults
                 continue
             against = query.against_real_time or obstacle(built.operators)
+            checkpoint = Checkpoint(data / "analyze" / "checkpoints", query.name)
+            kept = kept_then(checkpoint, query.name, (FileLog(data),))
+            if change := change_of(query, checkpoint, kept, fingerprint_of(query, built.records)):
+                changes[query.name] = change
             found[query.name] = Checked(choose(query.mode, query.every_ms, against), built.meaning)
-    refuse_all(faults)
+    refuse_changed(faults, changes, data)
     return found
 
 

@@ -17,7 +17,7 @@ from penstock.analyze.frames.meaning import Meaning, meaning_of
 from penstock.analyze.frames.results import header_names, to_records, value_columns
 from penstock.analyze.frames.rows import EVENT, good_rows, read_records
 from penstock.analyze.modes import Operator, is_stateful, operators_of
-from penstock.errors import ConfigError, PenstockError
+from penstock.errors import PenstockError
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Repeats
@@ -81,12 +81,6 @@ def build_query(
         return Built(query, records, operators, meaning, EVENT in result.columns)
     except PySparkException as error:
         raise Refused(spark_words(error)) from error
-
-
-def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
-    """ConfigError with every fault of every query, if there is one."""
-    if said := [f"query {name}: {fault}" for name, found in faults.items() for fault in found]:
-        raise ConfigError(*said)
 
 
 def spark_words(error: BaseException) -> str:

@@ -80,7 +80,7 @@ class _Reader:
         used = self._used if depth >= 0 else self._used_above
         used.update(id for text in texts for id in _ATTRIBUTE.findall(text))
         if depth >= 0:
-            self.found.state.append("  " * depth + _stable(f"{name} [{', '.join(texts)}]"))
+            self.found.state.append("  " * depth + _stable(f"{name} {', '.join(texts)}"))
             self.found.functions.update(_python_functions(node))
             depth += 1
         self._read_children(node, depth)
