@@ -37,9 +37,11 @@ AMOUNTS = (4, 5, 6, 7, 8, 9, 10, 3, 3, 3)  # 49 above 3, 58 in all
 class Bank:
     """An app with one query, whose text changes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, queue: str = "") -> None:
+        """On a queue that runs already, or on a broker of its own."""
         self.file = folder / "bank.py"
-        self.app = AppProcess(str(self.file), folder)
+        self.app = AppProcess(str(self.file), folder, flags=["--queue", queue] if queue else [])
+        self.queue = queue or self.app.queue
         self.write()
 
     def write(self, **changed: str) -> None:
@@ -56,7 +58,7 @@ class Bank:
     @property
     def totals(self) -> list[int]:
         """All results, in order."""
-        return [json.loads(record.value or b"")["total"] for record in read_topic(self.app.queue, "totals")]
+        return [json.loads(record.value or b"")["total"] for record in read_topic(self.queue, "totals")]
 
     def wait_total(self, total: int) -> None:
         wait_for(lambda: self.totals[-1:] == [total], f"the total is {total}")
@@ -156,14 +158,12 @@ def test_positions_of_queries_are_offsets_of_a_consumer_group(bank: Bank) -> Non
     """`penstock groups describe` shows the lag, as every Kafka tool does."""
 
     def lags() -> list[int]:
-        (group,) = json.loads(
-            command("groups", "describe", "penstock.bank.totals", "--json", "--broker", bank.app.queue)
-        )
+        (group,) = json.loads(command("groups", "describe", "penstock.bank.totals", "--json", "--broker", bank.queue))
         return [partition["lag"] for partition in group["partitions"] if partition["topic"] == "moves"]
 
     with bank.app:
         bank.send(*AMOUNTS)
         bank.wait_total(OLD)
-        wait_for(lambda: "penstock.bank.totals" in command("groups", "list", "--broker", bank.app.queue), "a group")
+        wait_for(lambda: "penstock.bank.totals" in command("groups", "list", "--broker", bank.queue), "a group")
         wait_for(lambda: set(lags()) == {0}, "it has no lag")
         assert bank.app.stop() == 0

@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock.analyze.checkpoints import checkpoint_names
-from tests.run.test_changed_queries import AMOUNTS, OLD, Bank, command
+from proof.oracle.kafka import KafkaNode
+from tests.run.test_changed_queries import AMOUNTS, NEW, OLD, Bank, command, refusal
 from tests.run.test_supervisor import wait_for
 
 
@@ -23,13 +24,13 @@ def bank(tmp_path: Path) -> Bank:
 
 def reports(bank: Bank) -> dict[str, dict[str, Any]]:
     """The last report of each query, without those that are silent."""
-    found = json.loads(command("queries", "--json", "--broker", bank.app.queue))
+    found = json.loads(command("queries", "--json", "--broker", bank.queue))
     return {report["query"]: report for report in found}
 
 
 def by_queue(bank: Bank, *words: str) -> str:
     """An order that comes through the queue."""
-    return command("queries", *words, "--broker", bank.app.queue)
+    return command("queries", *words, "--broker", bank.queue)
 
 
 def kill_analyze(bank: Bank) -> None:
@@ -102,5 +103,27 @@ def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) ->
         assert "dropped" in by_queue(bank, "drop", "totals", "--yes")
         assert "totals" not in reports(bank)
         assert "totals" not in checkpoint_names(bank.app.data / "analyze" / "checkpoints")
-        assert "totals" not in AdminClient({"bootstrap.servers": bank.app.queue}).list_topics(timeout=10).topics
+        assert "totals" not in AdminClient({"bootstrap.servers": bank.queue}).list_topics(timeout=10).topics
+        assert bank.app.stop() == 0
+
+
+def test_an_order_through_apache_kafka_is_kept_for_a_start_that_was_refused(
+    kafka_node: KafkaNode, tmp_path: Path
+) -> None:
+    """There the queue runs also while the app does not. Positions are offsets of a group there, too."""
+    bank = Bank(tmp_path, kafka_node.address)
+    with bank.app:
+        bank.send(*AMOUNTS)
+        bank.wait_total(OLD)
+        wait_for(lambda: "penstock.bank.totals" in command("groups", "list", "--broker", bank.queue), "a group")
+        assert bank.app.stop() == 0
+    bank.write(above="0")
+    assert "--from beginning" in refusal(bank.app.start)
+    assert "obeyed at the next start" in by_queue(bank, "start", "totals", "--from", "beginning")
+    with bank.app:
+        bank.wait_total(NEW)
+        assert "paused" in by_queue(bank, "pause", "totals")
+        assert "resumed" in by_queue(bank, "resume", "totals")
+        bank.send(2)
+        bank.wait_total(NEW + 2)
         assert bank.app.stop() == 0

@@ -56,7 +56,7 @@ def refuse_changed(faults: Mapping[str, tuple[str, ...]], changes: Mapping[str, 
     for name, change in changes.items():
         said.append(
             f"query {name} was changed, and cannot go on from its checkpoint: {'; '.join(change.reasons)}. "
-            "Undo the change, or say how to start it, then start the app again:"
+            "Undo the change, or give one of these orders, then start the app again."
         )
         said += (f"  {line}" for line in _commands(name, change, data))
     if said:
