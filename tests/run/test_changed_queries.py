@@ -22,11 +22,12 @@ from penstock import App, Guarantee, sources
 bank = App("bank")
 moves = bank.topic("moves", schema="{schema}", key="card", partitions=2, guarantee=Guarantee(delivery="{delivery}"))
 bank.ingest(sources.Http(), into=moves)
-bank.sql("totals", "SELECT {columns} FROM STREAM(moves) WHERE n > {above} GROUP BY card", mode="microbatch")
+bank.sql("totals", "SELECT {columns} FROM STREAM(moves) WHERE n > {above} GROUP BY card", mode="{mode}")
 """
 FIRST = {
     "schema": "card STRING NOT NULL, n INT",
     "delivery": "at-least-once",
+    "mode": "microbatch",
     "columns": "card, sum(n) AS total",
     "above": "3",
 }

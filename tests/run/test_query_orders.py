@@ -90,6 +90,23 @@ def test_orders_are_obeyed_once_whatever_is_killed(bank: Bank) -> None:
         assert bank.app.stop() == 0
 
 
+def test_orders_of_a_query_in_real_time(bank: Bank) -> None:
+    """It commits every 30 s: what was not committed when it was paused is computed again."""
+    bank.write(mode="realtime")
+    with bank.app:
+        bank.send(*AMOUNTS)
+        bank.wait_total(OLD)
+        assert "paused" in by_queue(bank, "pause", "totals")
+        assert "resumed" in by_queue(bank, "resume", "totals")
+        bank.send(11)
+        bank.wait_total(OLD + 11)
+        kill_analyze(bank)
+        assert "started from beginning" in bank.order("start", "totals", "--from", "beginning")
+        bank.send(12)
+        bank.wait_total(OLD + 23)
+        assert bank.app.stop() == 0
+
+
 def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) -> None:
     with bank.app:
         bank.send(*AMOUNTS)

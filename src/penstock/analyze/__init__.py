@@ -3,6 +3,7 @@
 __main__        entry point of the process `analyze`
 conductor       starts Spark, builds all queries, runs them until the process stops
 dry_run         asks Spark, without a queue, which queries can run and how
+state_reader    reads the state of a query from its checkpoint
 
 query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters

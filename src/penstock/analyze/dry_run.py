@@ -78,6 +78,13 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig, data: Path) -> di
 
 @contextmanager
 def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
+    with spark_alone(plan.app, config, data) as spark:
+        yield spark
+
+
+@contextmanager
+def spark_alone(app: str, config: AnalyzeConfig, data: Path) -> Iterator[SparkSession]:
+    """A Spark on this machine for a moment, in an empty folder; NoSparkError if there is none."""
     try:
         start = SparkStart(find_java(os.environ), config, data)
         jvm = start.jvm(keep_open=())
@@ -85,7 +92,7 @@ def _spark(plan: Plan, config: AnalyzeConfig, data: Path) -> Iterator[SparkSessi
         raise NoSparkError(str(missing)) from missing
     try:
         (data / "events").mkdir()
-        settings = session_settings(replace(config, ui=False), plan.app, data, 1)
+        settings = session_settings(replace(config, ui=False), app, data, 1)
         yield open_session(jvm, settings, compiler_yields=True)
     finally:
         start.end()

@@ -26,6 +26,7 @@ COMMANDS = {
     "transactions": "List, describe and abort transactions.",
     "tap": "Watch topics live in the terminal.",
     "queries": "Show, pause, start and drop continuous queries.",
+    "state": "Print what a query remembers.",
     "compile": "Compile the broker's hot modules, for speed.",
     "doctor": "Check this machine, or stored data for damage.",
     "config": "Show the settings in force, and explain them.",

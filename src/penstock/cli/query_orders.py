@@ -141,11 +141,10 @@ def _give(
     app: str,
     confirm: Callable[[str, str], None] | None = None,
 ) -> None:
-    given = click.get_current_context().get_parameter_source("broker")
-    is_default = given is click.core.ParameterSource.DEFAULT
-    if data is not None and not is_default and given is click.core.ParameterSource.COMMANDLINE:
+    broker, source = _broker_given(broker)
+    if data is not None and source is ParameterSource.COMMANDLINE:
         raise click.UsageError("give --data or --broker, not both")
-    if data is None and is_default:
+    if data is None and source is ParameterSource.DEFAULT:
         folder = Path(load_config(Path.cwd(), os.environ, {}, BrokerConfig)[0].data)
         if (folder / "run").is_dir():
             data = str(folder)
