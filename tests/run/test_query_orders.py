@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +14,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from penstock.analyze.checkpoints import checkpoint_names
+from penstock.analyze.order_logs import FileLog
 from proof.oracle.kafka import KafkaNode
 from tests.run.test_changed_queries import AMOUNTS, NEW, OLD, Bank, command, refusal
 from tests.run.test_supervisor import wait_for
+
+START = [sys.executable, "-m", "penstock", "queries", "start", "totals", "--from", "beginning"]
 
 
 @pytest.fixture
@@ -105,6 +110,28 @@ def test_orders_of_a_query_in_real_time(bank: Bank) -> None:
         bank.send(12)
         bank.wait_total(OLD + 23)
         assert bank.app.stop() == 0
+
+
+def test_an_exactly_once_query_that_is_killed_around_an_order_starts_once(bank: Bank) -> None:
+    """Each start from the beginning is one batch, and so one result."""
+    bank.write(delivery="exactly-once")
+    with bank.app:
+        bank.send(*AMOUNTS)
+        bank.wait_total(OLD)
+        before = len(bank.totals)
+        for number, seconds in enumerate((0.0, 0.5, 2.0), start=1):
+            order = [*START, "--data", str(bank.app.data)]
+            with subprocess.Popen(order, stdout=subprocess.PIPE, text=True) as given:
+                orders = FileLog(bank.app.data)
+                wait_for(lambda orders=orders, number=number: len(orders.orders()) == number, "the order is given")
+                time.sleep(seconds)  # the moment of the kill, not a wait for something
+                kill_analyze(bank)
+                assert "started" in given.communicate(timeout=120)[0]
+            wait_for(lambda number=number: len(bank.totals) == before + number, "the start has its result")
+        bank.send(1, 12)
+        bank.wait_total(OLD + 12)
+        assert bank.app.stop() == 0
+        assert bank.totals[before : before + 3] == [OLD] * 3
 
 
 def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) -> None:

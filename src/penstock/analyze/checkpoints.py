@@ -81,9 +81,10 @@ class Checkpoint:
         return dict(self.kept().topics) if self.is_begun else {}
 
     @property
-    def is_kept(self) -> bool:
-        """Whether anything is kept beside it: then the query has started here before."""
-        return self.kept() != NEW
+    def has_started(self) -> bool:
+        """Whether the query has started here before."""
+        kept = self.kept()
+        return self.is_begun or kept.mode != NEW.mode or bool(kept.writes or kept.begin)
 
     def kept(self) -> Kept:
         """What is kept beside it: read once, since only its own process changes it."""

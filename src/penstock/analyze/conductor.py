@@ -198,14 +198,15 @@ class Conductor:
         """The queue may start at the same time as Spark."""
         deadline = time.monotonic() + _QUEUE_S
         while not self._topic_log.is_read.wait(_LOOK_S) and time.monotonic() < deadline and not stopping.is_set():
-            continue
+            if self._queue.answers() and orders_topic(self._plan.app) not in self._queue.partitions():
+                break
         for name in self._plan.queries:
             self._obey_before_start(name)
 
     def _obey_before_start(self, name: str) -> None:
         """Take what was ordered while the query did not run."""
         checkpoint = self._checkpoint(name)
-        if not checkpoint.is_begun and not checkpoint.is_kept:
+        if not checkpoint.has_started:
             kept = checkpoint.kept()
             for log in self._logs:
                 kept = pass_over(kept, [order for order in log.orders() if order.query == name], log.name)
