@@ -2,55 +2,70 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import traceback
 from collections.abc import Mapping
-from concurrent.futures import Future
-from typing import Any, NamedTuple
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-
-from penstock.client.factory import admin_client
+from penstock.client.group_commits import GroupCommits
+from penstock.errors import PenstockError
 from penstock.events.headers import query_group
 from penstock.events.query_status import Positions
 from penstock.kafka.target import KafkaTarget
 
-_ANSWER_S = 10.0
-
-
-class _Asked(NamedTuple):
-    """A commit that was asked for."""
-
-    positions: Positions
-    answer: Future[Any]
+_RETRY_S = 1.0
 
 
 class GroupPositions:
-    """Commits without waiting. Nobody starts from these offsets: a query goes on from its checkpoint."""
+    """A thread that commits what it is told. Nothing starts from these offsets: a query goes on from its checkpoint."""
 
     def __init__(self, queue: KafkaTarget, app: str) -> None:
-        self._admin = admin_client(queue)
+        self._commits = GroupCommits(queue)
         self._app = app
-        self._asked: dict[str, _Asked] = {}
+        self._wanted: Mapping[str, Positions] = {}
+        self._committed: dict[str, Positions] = {}
+        self._told = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="positions", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
 
     def commit(self, positions: Mapping[str, Positions]) -> None:
-        """Commit what has changed, by query; what failed before is committed now."""
-        for query, reached in positions.items():
-            asked = self._asked.get(query)
-            if not reached or (asked is not None and not asked.answer.done()):
-                continue
-            if asked is not None and asked.positions == reached and _is_fine(asked.answer):
-                continue
-            places = [
-                TopicPartition(topic, int(partition), offset)
-                for topic, parts in reached.items()
-                for partition, offset in parts.items()
-            ]
-            group = ConsumerGroupTopicPartitions(query_group(self._app, query), places)
-            (answer,) = self._admin.alter_consumer_group_offsets([group], request_timeout=_ANSWER_S).values()
-            self._asked[query] = _Asked(reached, answer)
+        """Commit these soon, by query, if they have changed."""
+        self._wanted = positions
+        self._told.set()
 
+    def end(self, within_s: float) -> None:
+        """Commit what was told last, if the queue answers."""
+        self._stopping.set()
+        self._told.set()
+        self._thread.join(within_s)
 
-def _is_fine(answer: Future[Any]) -> bool:
-    try:
-        return all(place.error is None for place in answer.result(0).topic_partitions)
-    except KafkaException:
-        return False
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            self._told.wait()
+            self._told.clear()
+            is_last = self._stopping.is_set()
+            try:
+                if not self._commit_changed():
+                    self._stopping.wait(_RETRY_S)  # the queue may be away: the next report asks again
+            except Exception:  # noqa: BLE001  # the top of a loop: the queries do not need it
+                sys.stderr.write(f"positions could not be committed:\n{traceback.format_exc()}")
+                self._stopping.wait(_RETRY_S)
+        self._commits.close()
+
+    def _commit_changed(self) -> bool:
+        """Whether all are committed. A topic that was deleted is in the way of its own query alone."""
+        is_done = True
+        for query, positions in self._wanted.items():
+            if positions and positions != self._committed.get(query):
+                offsets = {topic: {int(part): at for part, at in parts.items()} for topic, parts in positions.items()}
+                try:
+                    self._commits.commit(query_group(self._app, query), offsets)
+                except PenstockError:
+                    is_done = False
+                else:
+                    self._committed[query] = positions
+        return is_done

@@ -61,6 +61,7 @@ class Reporter:
 
     def start(self) -> None:
         self._thread.start()
+        self._groups.start()
 
     def changed(self) -> None:
         """Something changed: report now."""
@@ -83,6 +84,7 @@ class Reporter:
             self._changed.wait(max(0.0, next_look - time.monotonic()))
             self._changed.clear()
         self._go_on(False)
+        self._groups.end(_EVERY_S)
         self._producer.flush(_EVERY_S)
         self._newest.close()
         self._tails.close()
@@ -129,5 +131,4 @@ class Reporter:
                 self._producer.produce(QUERIES_TOPIC, encode_status(status), key=status.key)
         self._producer.poll(0)
         if self.queue_answers:
-            with suppress(KafkaException):
-                self._groups.commit({status.query: status.positions for status in statuses})
+            self._groups.commit({status.query: status.positions for status in statuses})
