@@ -130,8 +130,8 @@ def test_an_exactly_once_query_that_is_killed_around_an_order_starts_once(bank: 
             wait_for(lambda number=number: len(bank.totals) == before + number, "the start has its result")
         bank.send(1, 12)
         bank.wait_total(OLD + 12)
-        assert bank.app.stop() == 0
         assert bank.totals[before : before + 3] == [OLD] * 3
+        assert bank.app.stop() == 0
 
 
 def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) -> None:
