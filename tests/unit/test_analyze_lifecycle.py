@@ -155,4 +155,4 @@ def test_a_query_whose_state_does_not_fit_any_more_is_parked_with_the_way_out() 
     said = "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match existing state key schema."
     failure = failure_of(said)
     assert failure.kind == "lost"
-    assert "another name" in failure.reason
+    assert "penstock queries start" in failure.reason

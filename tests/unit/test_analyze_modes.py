@@ -92,7 +92,8 @@ def test_a_mode_that_no_query_runs_in_is_not_remembered(tmp_path: Path, mode: st
 def test_the_mode_file_has_the_word_of_the_app(tmp_path: Path) -> None:
     """Versions before the enum read it."""
     Checkpoint(tmp_path, "q").remember(Choice(Mode.REALTIME), {"t": "1"})
-    assert json.loads((tmp_path / "q.json").read_text()) == {"mode": "realtime", "reason": None, "topics": {"t": "1"}}
+    kept = json.loads((tmp_path / "q.json").read_text())
+    assert kept.items() >= {"mode": "realtime", "reason": None, "topics": {"t": "1"}}.items()
 
 
 def test_another_mode_on_the_same_checkpoint_is_refused_with_the_way_out() -> None:
@@ -100,7 +101,7 @@ def test_another_mode_on_the_same_checkpoint_is_refused_with_the_way_out() -> No
     assert said is not None
     assert said == (
         "its checkpoint was begun in micro-batches, and Spark cannot go on from it in real time: "
-        "say mode='microbatch', or give the query another name to begin anew"
+        "say mode='microbatch', or let it start from another place"
     )
     assert switch_fault(Mode.AUTO, Choice(Mode.MICROBATCH)) is None
     assert switch_fault(Mode.MICROBATCH, Choice(Mode.MICROBATCH)) is None

@@ -328,7 +328,8 @@ def test_the_installed_command_is_this_one() -> None:
 
 ACTS = {
     "broker", "compile", "completion", "topics alter", "topics create", "topics delete", "groups delete",
-    "groups reset", "transactions abort", "demo",
+    "groups reset", "transactions abort", "demo", "queries pause", "queries resume", "queries restart", "queries start",
+    "queries drop",
 }  # fmt: skip
 
 

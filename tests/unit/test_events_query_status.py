@@ -30,7 +30,9 @@ def test_the_text_of_a_state_of_a_newer_version_is_kept() -> None:
     assert f"{said.state}" == msgspec.to_builtins(said)["state"] == "rebalancing"
     assert decode_status(encode_status(said)) == said
     assert is_silent(said, 60_000)
-    assert list(QueryState) == ["starting", "running", "waiting", "restarting", "parked", "stopped"]
+    assert list(QueryState) == [
+        "starting", "running", "waiting", "restarting", "parked", "paused", "undeclared", "dropped", "stopped",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

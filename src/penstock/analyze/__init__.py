@@ -5,6 +5,7 @@ conductor       starts Spark, builds all queries, runs them until the process st
 dry_run         asks Spark, without a queue, which queries can run and how
 query_trial     runs one query on given records, without a queue, for a test
 trial_records   the records that go into a query trial and come out
+state_reader    reads the state of a query from its checkpoint
 
 query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
@@ -24,12 +25,18 @@ lifecycle       the states of one query: starting, running, waiting, restarting,
 failures        classifies the error of an ended query by what must happen next
 spark_text      what an error of Spark says, in one line
 python_error    finds the last Python error and its line in Spark's text
-checkpoints     the checkpoint folder of a query: mode, topic ids, positions, sync
+checkpoints     the checkpoint folder of a query: what is kept, positions, sync
+kept            what is kept of a query beside its checkpoint, and of orders
+changes         which queries may go on from their checkpoints; refuses the others
+leftovers       checkpoints of queries that the app no longer declares
+order_logs      orders for queries: a file of the data folder, and a topic
+fingerprint/    what a query is: whether a changed query may go on
 
 progress        turns Spark's progress reports into numbers: lag, rates, watermark, movement
 processing      least, mean and most processing time over the last minute
 result_latency  samples the latest results of output topics: latency and position
 queue_probe     asks the queue for partitions, topic ids and offsets
+group_positions  commits the positions of each query as a consumer group
 reporter        thread that writes the status of each query to penstock.queries
 
 session         opens the Spark session of a run, and one session a query

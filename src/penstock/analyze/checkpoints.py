@@ -1,4 +1,4 @@
-"""Where a query goes on: its checkpoint folder, the mode it was begun in, and syncing what Spark does not sync."""
+"""Where a query goes on: its checkpoint folder, what is kept beside it, and syncing what Spark does not sync."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from penstock.analyze.exactly_once.batch_tokens import Token, token_of
+from penstock.analyze.fingerprint.comparison import Fingerprint
+from penstock.analyze.kept import NEW, Kept, decode_kept, encode_kept
 from penstock.analyze.modes import Choice
 from penstock.plan.policies import Mode
 
@@ -28,13 +31,14 @@ class Checkpoint:
 
     def __init__(self, folder: Path, query: str) -> None:
         self.path = folder / query
-        self._mode_file = folder / f"{query}.json"
+        self._kept_file = folder / f"{query}.json"
         self._synced_ns = 0
+        self._kept: Kept | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All that it is: who removes these lets the query begin at the start."""
-        return self.path, self._mode_file, *((self.table_file,) if self.table_file.exists() else ())
+        return self.path, self._kept_file, *((self.table_file,) if self.table_file.exists() else ())
 
     @property
     def table_file(self) -> Path:
@@ -86,39 +90,79 @@ class Checkpoint:
 
     def remembered(self) -> Choice | None:
         """The mode it was begun in; None if it was not begun."""
-        if not self.is_begun:
+        kept = self.kept()
+        if not self.is_begun or kept.is_void:
             return None
         try:
-            kept = json.loads(self._mode_file.read_text())
-            mode = Mode(kept["mode"])
-            return None if mode is Mode.AUTO else Choice(mode, kept["reason"])
-        except (OSError, ValueError, KeyError):
+            mode = Mode(kept.mode)
+        except ValueError:
             return None
+        return None if mode is Mode.AUTO else Choice(mode, kept.reason)
 
     def topic_ids(self) -> dict[str, str]:
         """The ids of the topics that it points into; empty if it was not begun."""
-        if not self.is_begun:
-            return {}
-        try:
-            ids = json.loads(self._mode_file.read_text()).get("topics", {})
-            return dict(ids)
-        except (OSError, ValueError):
-            return {}
+        return dict(self.kept().topics) if self.is_begun else {}
 
-    def remember(self, choice: Choice, topic_ids: Mapping[str, str]) -> None:
-        """Keep the mode, and the topics by their ids, beside the checkpoint."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        new = self._mode_file.with_name(f"{self._mode_file.name}.new")
-        new.write_text(json.dumps({"mode": choice.mode, "reason": choice.reason, "topics": dict(topic_ids)}))
+    @property
+    def has_started(self) -> bool:
+        """Whether the query has started here before."""
+        kept = self.kept()
+        return self.is_begun or kept.mode != NEW.mode or bool(kept.writes or kept.begin)
+
+    def kept(self) -> Kept:
+        """What is kept beside it: read once, since only its own process changes it."""
+        if self._kept is None:
+            try:
+                self._kept = decode_kept(self._kept_file.read_bytes())
+            except OSError:
+                self._kept = NEW
+        return self._kept
+
+    def keep(self, kept: Kept) -> None:
+        """Replace what is kept, durably and as a whole: a crash leaves the one before or this one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._kept_file.with_name(f"{self._kept_file.name}.new")
+        new.write_bytes(encode_kept(kept))
         _sync(new)
-        os.replace(new, self._mode_file)
+        os.replace(new, self._kept_file)
         _sync(self.path.parent)
+        self._kept = kept
 
-    def clear(self) -> None:
-        """Forget everything: the next start is the first."""
+    def remember(
+        self,
+        choice: Choice,
+        topic_ids: Mapping[str, str],
+        fingerprint: Fingerprint | None = None,
+        writes: str = "",
+    ) -> None:
+        """Keep how it starts now."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        started = {"mode": str(choice.mode), "reason": choice.reason, "topics": dict(topic_ids)}
+        self.keep(replace(self.kept(), **started, fingerprint=fingerprint, writes=writes))  # type: ignore[arg-type]
+
+    def clear(self, *, keeps_start: bool = True) -> None:
+        """Forget everything but the orders, and where one of them says to begin: the next start is the first."""
         shutil.rmtree(self.path, ignore_errors=True)
-        self._mode_file.unlink(missing_ok=True)
+        kept = self.kept()
+        if kept != NEW:
+            cleared = Kept(writes=kept.writes, is_paused=kept.is_paused, obeyed=kept.obeyed)
+            self.keep(replace(cleared, begin=kept.begin, starts=kept.starts) if keeps_start else cleared)
         self._synced_ns = 0
+
+    def renew(self, kept: Kept) -> None:
+        """Remove the checkpoint and then keep this; OSError if it cannot be removed as a whole."""
+        if self.path.exists():
+            shutil.rmtree(self.path)
+        self.keep(kept)
+        self._synced_ns = 0
+
+    def remove(self) -> None:
+        """Remove all of it, what is kept last: a crash leaves something by which it is found."""
+        if self.path.exists():
+            shutil.rmtree(self.path)
+        self.table_file.unlink(missing_ok=True)
+        self._kept_file.unlink(missing_ok=True)
+        self._kept = None
 
     def sync(self) -> None:
         """Make durable what was written since the last time: Spark itself syncs nothing."""
@@ -140,19 +184,25 @@ class Checkpoint:
         self._synced_ns = newest
 
 
+def checkpoint_names(folder: Path) -> list[str]:
+    """The queries that have a checkpoint, or something kept, in a folder."""
+    if not folder.is_dir():
+        return []
+    paths = list(folder.iterdir())
+    begun = {path.name for path in paths if path.is_dir()}
+    return sorted(begun | {path.stem for path in paths if path.suffix == ".json" and not path.is_dir()})
+
+
 def switch_fault(asked: Mode, remembered: Choice | None, against: str | None = None) -> str | None:
     """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
     if remembered is not None and against is not None and remembered.mode is Mode.REALTIME:
-        return (
-            "its checkpoint was begun in real time, and exactly-once needs micro-batches: give the query another name "
-            "and another topic to write, to begin anew"
-        )
+        return "its checkpoint was begun in real time, and exactly-once needs micro-batches"
     if remembered is None or asked is Mode.AUTO or asked is remembered.mode:
         return None
     words = {Mode.REALTIME: "real time", Mode.MICROBATCH: "micro-batches"}
     return (
         f"its checkpoint was begun in {words[remembered.mode]}, and Spark cannot go on from it in {words[asked]}: "
-        f"say mode='{remembered.mode}', or give the query another name to begin anew"
+        f"say mode='{remembered.mode}', or let it start from another place"
     )
 
 

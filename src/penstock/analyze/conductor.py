@@ -10,18 +10,24 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from penstock.analyze.checkpoints import Checkpoint, switch_fault
+from penstock.analyze.changes import Change, change_of, refuse_changed, remark_of
+from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.event_logs import prune_event_logs
+from penstock.analyze.fingerprint.comparison import Fingerprint
+from penstock.analyze.fingerprint.of_query import fingerprint_of
 from penstock.analyze.jobs import Jobs
+from penstock.analyze.kept import obey, order_words, pass_over
+from penstock.analyze.leftovers import Leftovers
 from penstock.analyze.lifecycle import Lifecycle, ready_words
 from penstock.analyze.modes import Choice, choose, may_be_real_time
+from penstock.analyze.order_logs import FileLog, Log, TopicLog, first_pending
 from penstock.analyze.progress import is_time_for_letters
-from penstock.analyze.query_builder import Refused, refuse_all
+from penstock.analyze.query_builder import Built, Refused
 from penstock.analyze.queue_probe import Queue
 from penstock.analyze.reporter import Reporter
 from penstock.analyze.result_latency import Newest
@@ -32,6 +38,7 @@ from penstock.analyze.task_slots import TaskSlots
 from penstock.analyze.worker_trial import fault_on_worker
 from penstock.client.lease import UNSAFE_AFTER_S
 from penstock.errors import ConfigError, PenstockError
+from penstock.events.headers import orders_topic
 from penstock.events.query_status import QueryState, QueryStatus
 from penstock.jvm.java import find_java
 from penstock.jvm.spark import SparkJvm
@@ -44,6 +51,8 @@ from penstock.process.supervisor_orders import Orders
 
 _LOOK_S = 0.1
 _TOPICS_S = 0.05
+_ORDERS_S = 5.0
+_QUEUE_S = 20.0
 _HOUSE_S = 60.0
 
 
@@ -58,7 +67,11 @@ class Conductor:
         self._plan = plan
         self._jvm = jvm
         self._start = start
-        self._checkpoints = data / "checkpoints"
+        self._folder = data / "checkpoints"
+        self._checkpoints: dict[str, Checkpoint] = {}
+        self._topic_log = TopicLog(spec.queue, plan.app, orders_topic(plan.app))
+        self._logs: tuple[Log, ...] = (FileLog(data.parent), self._topic_log)
+        self._leftovers = Leftovers(plan, spec.queue, self._folder, self._logs)
         self._events = data / "events"
         self._house_due_s = 0.0
         self._queue = Queue(spec.queue)
@@ -91,9 +104,13 @@ class Conductor:
         return 0
 
     def _run(self, stopping: threading.Event) -> None:
-        self._build_all()
+        self._build_all(stopping)
         say("checked: every query can run")
         self._await_topics(stopping)
+        if orders_topic(self._plan.app) in self._queue.partitions():
+            self._topic_log.is_read.wait(_ORDERS_S)
+        for runner in self._runners:
+            self._obey_before_start(runner.job.name)
         self._reporter.start()
         if self._ui:
             say(f"Spark's pages: {self._ui}")
@@ -104,11 +121,13 @@ class Conductor:
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError("Spark's JVM ended")
+            self._obey()
             self._look_after(_now_ms())
             if self._letters and self._is_time_for_letters(time.monotonic() - began_s):
                 self._runners, self._letters = self._runners + self._letters, []
             self._start.improve(time.monotonic())
             self._keep_house(time.monotonic())
+        self._topic_log.end()
         for runner in self._runners + self._letters:
             runner.leave()
 
@@ -119,7 +138,7 @@ class Conductor:
     def _all_progressed(self) -> bool:
         """Whether no real-time query has its first batch still before it."""
         return all(
-            runner.numbers.checkpoint_ms is not None or runner.life.state is QueryState.PARKED
+            runner.numbers.checkpoint_ms is not None or runner.life.state in (QueryState.PARKED, QueryState.PAUSED)
             for runner in self._runners
             if runner.choice.mode is Mode.REALTIME
         )
@@ -140,26 +159,78 @@ class Conductor:
     def _is_leased(self) -> bool:
         return self._orders is None or self._orders.renewed_s is not None
 
-    def _build_all(self) -> None:
+    def _build_all(self, stopping: threading.Event) -> None:
+        self._topic_log.start()
         faults: dict[str, tuple[str, ...]] = {}
+        built: dict[str, Built] = {}
         for query in self._plan.queries.values():
-            kept = self._checkpoint(query.name).remembered()
+            self._obey_before_start(query.name)
             try:
-                if fault := switch_fault(query.mode, kept, query.against_real_time):
+                one = self._jobs.build(query, Choice(Mode.REALTIME))
+                if fault := fault_on_worker(one.records, say):
                     raise Refused(fault)
-                built = self._jobs.build(query, Choice(Mode.REALTIME))
-                if fault := fault_on_worker(built.records, say):
-                    raise Refused(fault)
+                built[query.name] = one
             except Refused as refused:
                 faults[query.name] = refused.faults
-                continue
-            choice = kept or choose(query.mode, query.every_ms, built.against_real_time)
-            self._runners.append(self._runner(self._jobs.of_query(query, (Choice(Mode.REALTIME), built)), choice))
-        refuse_all(faults)
+        prints = {name: fingerprint_of(self._plan.queries[name], one) for name, one in built.items()}
+        if self._changes(prints):
+            self._await_orders(stopping)  # the topic may say how to go on
+        changes = self._changes(prints)
+        refuse_changed(faults, changes, Path(self._spec.data))
+        for name, one in built.items():
+            query, checkpoint = self._plan.queries[name], self._checkpoint(name)
+            if remark := remark_of(query, checkpoint, prints[name]):
+                say(f"query {name}: {remark}")
+            fresh = choose(query.mode, query.every_ms, one.against_real_time)
+            job = self._jobs.of_query(query, (Choice(Mode.REALTIME), one))
+            self._runners.append(self._runner(job, checkpoint.remembered() or fresh, prints[name], fresh))
         for topic in self._plan.read_topics:
             letters = self._runner(self._jobs.of_dead_letters(self._plan.topics[topic]), Choice(Mode.MICROBATCH))
             letters.life.postpone("it begins when the queries have little before them")
             self._letters.append(letters)
+
+    def _changes(self, prints: Mapping[str, Fingerprint]) -> dict[str, Change]:
+        """Why each query cannot go on from its checkpoint, of those that cannot."""
+        found = {}
+        for name, fingerprint in prints.items():
+            checkpoint = self._checkpoint(name)
+            if change := change_of(self._plan.queries[name], checkpoint, checkpoint.kept(), fingerprint):
+                found[name] = change
+        return found
+
+    def _await_orders(self, stopping: threading.Event) -> None:
+        """The queue may start at the same time as Spark."""
+        deadline = time.monotonic() + _QUEUE_S
+        while not self._topic_log.is_read.wait(_LOOK_S) and time.monotonic() < deadline and not stopping.is_set():
+            if self._queue.answers() and orders_topic(self._plan.app) not in self._queue.partitions():
+                break
+        for name in self._plan.queries:
+            self._obey_before_start(name)
+
+    def _obey_before_start(self, name: str) -> None:
+        """Take what was ordered while the query did not run."""
+        checkpoint = self._checkpoint(name)
+        if not checkpoint.has_started:
+            kept = checkpoint.kept()
+            for log in self._logs:
+                kept = pass_over(kept, [order for order in log.orders() if order.query == name], log.name)
+            if kept != checkpoint.kept():
+                checkpoint.keep(kept)
+        while found := first_pending(self._logs, name, checkpoint.kept()):
+            checkpoint.keep(obey(checkpoint.kept(), *found))
+            say(f"query {name}: obeys the order to {order_words(found[0])}")
+
+    def _obey(self) -> None:
+        """Take what is ordered while the queries run."""
+        for runner in self._runners:
+            if runner.job.name not in self._plan.queries:
+                continue
+            if (found := first_pending(self._logs, runner.job.name, runner.kept)) and runner.obey(*found):
+                say(f"query {runner.job.name}: obeyed the order to {order_words(found[0])}")
+                self._reporter.changed()
+        for line in self._leftovers.obey():
+            say(line)
+            self._reporter.changed()
 
     def _may_be_real_time(self) -> bool:
         return any(
@@ -173,14 +244,21 @@ class Conductor:
         )
 
     def _checkpoint(self, name: str) -> Checkpoint:
-        return Checkpoint(self._checkpoints, name)
+        """One object each: it remembers what is kept."""
+        return self._checkpoints.setdefault(name, Checkpoint(self._folder, name))
 
-    def _runner(self, job: Job, choice: Choice) -> Runner:
+    def _runner(
+        self, job: Job, choice: Choice, fingerprint: Fingerprint | None = None, fresh: Choice | None = None
+    ) -> Runner:
         life = Lifecycle(self._spec.analyze.restarts_max, self._spec.analyze.restart_window_ms)
-        return Runner(job, choice, self._checkpoint(job.name), life, self._queue, self._start.worker_output)
+        checkpoint, output = self._checkpoint(job.name), self._start.worker_output
+        return Runner(job, choice, checkpoint, life, self._queue, output, fingerprint, fresh)
 
     def _begin(self, runner: Runner) -> None:
-        runner.start(_now_ms())
+        if runner.kept.is_paused:
+            runner.life.pause()
+        else:
+            runner.start(_now_ms())
         why = f" ({runner.choice.reason})" if runner.choice.reason else ""
         fault = f": {runner.life.reason}" if runner.life.reason else ""
         say(f"query {runner.job.name}: {runner.life.state}, {runner.choice.mode}{why}{fault}")
@@ -189,7 +267,7 @@ class Conductor:
         for runner in self._runners:
             life = runner.life
             before = life.state, life.reason
-            if life.state is not QueryState.PARKED and (error := self._topic_error(runner.job)):
+            if life.state not in (QueryState.PARKED, QueryState.PAUSED) and (error := self._topic_error(runner.job)):
                 runner.park(error)
             life.on_queue(self._reporter.queue_answers, str(self._spec.queue))
             runner.look(now_ms)
@@ -209,8 +287,11 @@ class Conductor:
         shared = AnalyzeStatus(self._plan.app, self._ui, _now_ms(), self._slots.count())
         ends, newest, steady_ms = self._reporter.ends, self._reporter.newest, time.monotonic_ns() // 1_000_000
         return [
-            runner.status(ends, newest.get(runner.job.writes, Newest()), steady_ms, shared)
-            for runner in [*self._runners, *self._letters]
+            *(
+                runner.status(ends, newest.get(runner.job.writes, Newest()), steady_ms, shared)
+                for runner in [*self._runners, *self._letters]
+            ),
+            *self._leftovers.statuses(shared.at_ms),
         ]
 
 

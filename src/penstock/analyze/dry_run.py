@@ -8,10 +8,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.analyze.changes import Change, change_of, kept_then, refuse_changed
+from penstock.analyze.checkpoints import Checkpoint
+from penstock.analyze.fingerprint.of_query import fingerprint_of
 from penstock.analyze.frames.meaning import Meaning
 from penstock.analyze.jobs import Jobs
 from penstock.analyze.modes import Choice, choose
-from penstock.analyze.query_builder import Refused, refuse_all
+from penstock.analyze.order_logs import FileLog
+from penstock.analyze.query_builder import Refused
 from penstock.analyze.standalone_session import NoSparkError, standalone_session
 from penstock.analyze.worker_trial import fault_on_worker
 from penstock.config.analyze import AnalyzeConfig
@@ -39,13 +43,14 @@ class Checked(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Checked]:
-    """The mode of each query, and what its rows mean.
+def check_queries(plan: Plan, app: str, config: AnalyzeConfig, data: Path) -> dict[str, Checked]:
+    """The mode of each query, and what its rows mean. `data` is the data folder of the run, which need not be there.
 
     ConfigError with every error of every query; NoSparkError if there is no Spark here.
     """
     faults: dict[str, tuple[str, ...]] = {}
     found = {}
+    changes: dict[str, Change] = {}
     with tempfile.TemporaryDirectory() as folder, _spark(plan, config, Path(folder)) as spark:
         spec = RunSpec(app=app, data=folder, queue=_NOWHERE, kind=Queue(), edge=EdgeConfig(), analyze=config)
         jobs = Jobs(spec, plan, spark)
@@ -57,9 +62,13 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig) -> dict[str, Chec
             except Refused as refused:
                 faults[query.name] = refused.faults
                 continue
+            checkpoint = Checkpoint(data / "analyze" / "checkpoints", query.name)
+            kept = kept_then(checkpoint, query.name, (FileLog(data),))
+            if change := change_of(query, checkpoint, kept, fingerprint_of(query, built)):
+                changes[query.name] = change
             choice = choose(query.mode, query.every_ms, built.against_real_time)
             found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)
-    refuse_all(faults)
+    refuse_changed(faults, changes, data)
     return found
 
 

@@ -31,7 +31,7 @@ _LOST = re.compile(
     r"|Partitions? .* (?:have|has) been deleted|PARTITIONS_DELETED|START_OFFSET_RESET|COULD_NOT_READ_OFFSET_RANGE"
     r"|INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS"
 )
-_BEGIN_ANEW = "give the query another name, or remove its checkpoint, to begin anew"
+_BEGIN_ANEW = "'penstock queries start QUERY --from beginning' begins again"
 _CHANGED = re.compile(
     r"STATE_STORE_(?:KEY|VALUE)_(?:ROW_FORMAT_\w+|SCHEMA_NOT_COMPATIBLE)|STATE_STORE_\w*SCHEMA\w*INCOMPATIBLE"
     r"|STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_INVALID_\w*SCHEMA\w*"
@@ -85,8 +85,8 @@ def failure_of(said: str, crash_words: Callable[[], str] = str) -> Failure:
     if _CHANGED.search(said):
         return Failure(
             "lost",
-            "the query was changed, and what it remembers does not fit it: give it another name to begin anew, "
-            f"or undo the change ({_root(said)})",
+            "the query was changed, and its state does not fit it: undo the change, or begin again with "
+            f"'penstock queries start QUERY --from beginning' ({_root(said)})",
         )
     if refused := refusal(said):
         return Failure("refused", refused)

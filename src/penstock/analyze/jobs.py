@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from penstock.analyze.checkpoints import Checkpoint
@@ -12,6 +14,7 @@ from penstock.analyze.emits import OUTPUT_MODES
 from penstock.analyze.exactly_once.transactional_sink import TransactionalSink
 from penstock.analyze.frames.dead_letters import DeadLetters
 from penstock.analyze.frames.rows import read_range
+from penstock.analyze.kept import Kept
 from penstock.analyze.late_events import LateEvents
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Written
@@ -23,6 +26,7 @@ from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
 from penstock.client.factory import spark_options
 from penstock.events.headers import batches_topic
+from penstock.events.query_order import BEGINNING
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Emit, Mode, Output
 from penstock.plan.run_spec import RunSpec
@@ -52,8 +56,11 @@ class Jobs:
         self._plan = plan
         self._spark = spark
 
-    def build(self, query: QueryPlan, choice: Choice) -> Built:
-        """A query's DataFrame, in a session of its own; Refused with every reason why there is none."""
+    def build(self, query: QueryPlan, choice: Choice, starts: Mapping[str, str] = MappingProxyType({})) -> Built:
+        """A query's DataFrame, in a session of its own; Refused with every reason why there is none.
+
+        `starts` has Spark's `startingOffsets` of topics that do not start as the guarantee says.
+        """
         if faults := setting_faults(query.spark, self._spark):
             raise Refused(*faults)
         session = session_of_query(self._spark, query_settings(query, self._spec.analyze))
@@ -61,7 +68,7 @@ class Jobs:
         if (bound := query.policy.batch_events_max) is not None:
             events_max = min(bound.value, events_max)
         options = source_options(choice, query.from_latest, events_max)
-        return build_query(query, self._plan, session, self._spec.queue, options)
+        return build_query(query, self._plan, session, self._spec.queue, starts, options)
 
     def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
         """A query; `first` was built to look for faults, and serves the first start."""
@@ -70,7 +77,9 @@ class Jobs:
 
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
-            built = at_hand[1] if at_hand and at_hand[0].mode is choice.mode else self.build(query, choice)
+            starts = starting_offsets(Checkpoint(checkpoint.parent, checkpoint.name).kept(), query.reads)
+            is_at_hand = at_hand is not None and at_hand[0].mode is choice.mode and not starts
+            built = at_hand[1] if at_hand and is_at_hand else self.build(query, choice, starts)
             rows = _writer(built.records, query.name, checkpoint, built.emit.emit)
             writer = self._to_sink(rows, query, checkpoint, written, built)
             if choice.mode is Mode.REALTIME:
@@ -89,7 +98,17 @@ class Jobs:
             from_latest=query.from_latest,
             keeps_event=first[1].keeps_event,
             written=written,
+            fence=self._fence(query) if query.is_transactional else None,
         )
+
+    def _fence(self, query: QueryPlan) -> Callable[[Mapping[str, str]], None]:
+        """Ends what wrote on the checkpoint before, and lets the numbers of batches begin again."""
+
+        def fence(orders: Mapping[str, str]) -> None:
+            batches = batches_topic(self._plan.app, query.name)
+            TransactionalSink(query.writes, batches, self._spec.queue, Checkpoint(Path(), query.name), {}).reset(orders)
+
+        return fence
 
     def _to_sink(self, writer: Any, query: QueryPlan, checkpoint: Path, written: Written, built: Built) -> Any:
         output = query.policy.output.value
@@ -141,6 +160,13 @@ class Jobs:
             return started
 
         return Job(letters.name, (topic.name,), letters.name, begin, written=letters.written)
+
+
+def starting_offsets(kept: Kept, topics: Sequence[str]) -> dict[str, str]:
+    """Spark's `startingOffsets` of each topic, where an order says from where to start; else empty."""
+    if kept.begin == BEGINNING:
+        return dict.fromkeys(topics, "earliest")
+    return {topic: json.dumps({topic: dict(kept.starts[topic])}) for topic in topics if topic in kept.starts}
 
 
 def source_options(choice: Choice, from_latest: bool, events_max: int) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Lifecycle:
 
     def wants_start(self, now_ms: int) -> bool:
         """Whether it should be started now."""
-        if self._is_up or self.state in (QueryState.PARKED, QueryState.STOPPED):
+        if self._is_up or self.state in (QueryState.PARKED, QueryState.PAUSED, QueryState.STOPPED):
             return False
         return self._queue_answers and now_ms >= self._due_ms
 
@@ -87,14 +87,26 @@ class Lifecycle:
         self._is_up = False
         self.state, self.reason = QueryState.PARKED, reason
 
+    def pause(self) -> None:
+        """Stopped by an order, until another order."""
+        self._is_up = False
+        self.state, self.reason = QueryState.PAUSED, "ordered by 'penstock queries pause'"
+
+    def order_start(self) -> None:
+        """Ordered to start: what failed before does not count."""
+        self._is_up = False
+        self.state, self.reason, self._due_ms = QueryState.STARTING, None, 0
+        self._failed_at.clear()
+        self._tries_in_a_row = 0
+
     def on_stopped(self) -> None:
         """It was stopped on purpose."""
         self._is_up = False
-        if self.state != QueryState.PARKED:
+        if self.state not in (QueryState.PARKED, QueryState.PAUSED):
             self.state, self.reason = QueryState.STOPPED, None
 
 
 def ready_words(states: Sequence[QueryState]) -> str:
     """That it serves, and how many of the queries do not; why was said of each."""
-    parked = sum(state == QueryState.PARKED for state in states)
-    return f"ready {len(states)} queries" + (f", {parked} of them parked" if parked else "")
+    counts = [(sum(state == at for state in states), at) for at in (QueryState.PARKED, QueryState.PAUSED)]
+    return ", ".join([f"ready {len(states)} queries", *(f"{number} of them {at}" for number, at in counts if number)])

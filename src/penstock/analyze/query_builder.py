@@ -21,7 +21,7 @@ from penstock.analyze.function_references import unpicklable_words
 from penstock.analyze.late_events import late_fault
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
-from penstock.errors import ConfigError, PenstockError
+from penstock.errors import PenstockError
 from penstock.events.record_format import RecordFormat
 from penstock.guarantee import duration_ms
 from penstock.kafka.target import KafkaTarget
@@ -65,10 +65,20 @@ class Refused(PenstockError):
 
 
 def build_query(
-    query: QueryPlan, plan: Plan, spark: SparkSession, queue: KafkaTarget, options: Mapping[str, str]
+    query: QueryPlan,
+    plan: Plan,
+    spark: SparkSession,
+    queue: KafkaTarget,
+    starts: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> Built:
-    """The query on its topics; Refused if it is none."""
-    return build_query_on(query, plan, spark, lambda topic: read_records(spark, topic, queue, options))
+    """The query on its topics; Refused if it is none. `starts` has `startingOffsets` that differ, by topic."""
+
+    def records_of(topic: TopicPlan) -> DataFrame:
+        own = {**options, "startingOffsets": starts[topic.name]} if topic.name in starts else options
+        return read_records(spark, topic, queue, own)
+
+    return build_query_on(query, plan, spark, records_of)
 
 
 def build_query_on(
@@ -111,12 +121,6 @@ def result_on(
             rows = rows.withWatermark(column, query.options.watermark) if rows.isStreaming else marked
         frames[name] = rows
     return _result(query, frames, spark)
-
-
-def refuse_all(faults: Mapping[str, tuple[str, ...]]) -> None:
-    """ConfigError with every fault of every query, if there is one."""
-    if said := [f"query {name}: {fault}" for name, found in faults.items() for fault in found]:
-        raise ConfigError(*said)
 
 
 def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:

@@ -12,6 +12,7 @@ from penstock.client.factory import admin_client, open_socket
 from penstock.client.offsets import is_unknown
 from penstock.client.topic_identity import topic_ids
 from penstock.errors import PenstockError
+from penstock.events.query_order import LATEST
 from penstock.kafka.target import KafkaTarget
 
 _GONE = "UNKNOWN_TOPIC_OR_PART"
@@ -58,6 +59,24 @@ class Queue:
             found.append(offsets)
         begins, ends = found
         return {place: (begins[place], ends[place]) for place in begins.keys() & ends.keys()}
+
+    def starts(self, topics: Sequence[str], begin: str) -> dict[str, dict[str, int]]:
+        """Where to begin in each partition: LATEST, or the first record at or after a time in ms; AwayError."""
+        ends = {place: end for place, (_, end) in self.ranges(topics).items()}
+        found: dict[str, dict[str, int]] = {topic: {} for topic in topics}
+        times: dict[tuple[str, int], int] = {}
+        if begin != LATEST:
+            which = OffsetSpec.for_timestamp(int(begin))
+            asked = {TopicPartition(*place): which for place in ends}
+            try:
+                answers = self._admin.list_offsets(asked, request_timeout=_ANSWER_S).items() if asked else ()
+                times = {(at.topic, at.partition): answer.result(_ANSWER_S).offset for at, answer in answers}
+            except (KafkaException, TimeoutError) as error:
+                raise AwayError(f"the queue does not say what stands at that time ({error})") from None
+        for (topic, partition), end in ends.items():
+            offset = times.get((topic, partition), end)
+            found[topic][str(partition)] = offset if offset >= 0 else end
+        return found
 
     def _offsets(
         self, topics: Sequence[str], which: OffsetSpec

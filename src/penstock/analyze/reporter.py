@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaException, Producer
 
+from penstock.analyze.group_positions import GroupPositions
 from penstock.analyze.queue_probe import Queue
 from penstock.analyze.result_latency import Newest, NewestResults
 from penstock.client.factory import producer_settings
@@ -33,6 +34,7 @@ class Reporter:
         self._queue = queue
         self._topics = list(plan.topics)
         self._newest = NewestResults(queue.target, [query.writes for query in plan.queries.values()])
+        self._groups = GroupPositions(queue.target, plan.app)
         self._statuses = statuses
         self._changed = threading.Event()
         self._stopping = False
@@ -59,6 +61,7 @@ class Reporter:
 
     def start(self) -> None:
         self._thread.start()
+        self._groups.start()
 
     def changed(self) -> None:
         """Something changed: report now."""
@@ -81,6 +84,7 @@ class Reporter:
             self._changed.wait(max(0.0, next_look - time.monotonic()))
             self._changed.clear()
         self._go_on(False)
+        self._groups.end(_EVERY_S)
         self._producer.flush(_EVERY_S)
         self._newest.close()
         self._tails.close()
@@ -121,7 +125,10 @@ class Reporter:
         return record_end if looked_at == end else end
 
     def _report(self) -> None:
-        for status in self._statuses():
+        statuses = self._statuses()
+        for status in statuses:
             with suppress(BufferError, KafkaException):
                 self._producer.produce(QUERIES_TOPIC, encode_status(status), key=status.key)
         self._producer.poll(0)
+        if self.queue_answers:
+            self._groups.commit({status.query: status.positions for status in statuses})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.failures import Failure, failure_of, failure_text, lost_words
+from penstock.analyze.fingerprint.comparison import Fingerprint
+from penstock.analyze.kept import Kept, obey
 from penstock.analyze.lifecycle import Lifecycle
 from penstock.analyze.modes import Choice
 from penstock.analyze.processing import processing
@@ -29,6 +32,7 @@ from penstock.analyze.progress import (
 from penstock.analyze.queue_probe import Queue
 from penstock.analyze.result_latency import Newest
 from penstock.client.topic_identity import checkpoint_error
+from penstock.events.query_order import BEGINNING, Action, QueryOrder
 from penstock.events.query_status import QueryState, QueryStatus
 from penstock.jvm.worker_output import WorkerOutput
 from penstock.plan.policies import Mode
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 # Each question is a millisecond of work for Spark, beside events that somebody waits for.
 _LOOKS_EACH = 10  # of them one asks
 _LOOKS_AFTER_START = 50
+_STOP_AGAIN_S = 0.05
 _LOOKS_AFTER_COMMIT = 5  # all of these ask: the file of a commit is there a moment before the word of it
 
 
@@ -63,15 +68,28 @@ class Job:
     from_latest: bool = False
     keeps_event: bool = True
     written: Written = field(default_factory=dict)
+    fence: Callable[[Mapping[str, str]], None] | None = None  # before a new checkpoint: ends what wrote on the old one
 
 
 class Runner:
     """A job, its life and its numbers."""
 
     def __init__(
-        self, job: Job, choice: Choice, checkpoint: Checkpoint, life: Lifecycle, queue: Queue, output: WorkerOutput
+        self,
+        job: Job,
+        choice: Choice,
+        checkpoint: Checkpoint,
+        life: Lifecycle,
+        queue: Queue,
+        output: WorkerOutput,
+        fingerprint: Fingerprint | None = None,
+        fresh: Choice | None = None,
     ) -> None:
+        """`fresh` is the mode in which it starts on a new checkpoint."""
         self.job = job
+        self._fingerprint = fingerprint
+        self._fresh = fresh or choice
+        self._halting: threading.Thread | None = None
         self.choice = choice
         self.life = life
         self.numbers = Numbers()
@@ -92,9 +110,11 @@ class Runner:
         self.life.on_starting()
         self._began_ms = now_ms
         self._printed = self._output.size
-        if self.job.from_latest:
-            self._checkpoint.clear()
         try:
+            if self.kept.is_void:
+                self._renew()
+            elif self.job.from_latest:
+                self._checkpoint.clear(keeps_start=False)
             there, kept = self._queue.topic_ids(self.job.reads), self._checkpoint.topic_ids()
             if changed := checkpoint_error(kept, there, self._checkpoint.files):
                 # Its positions are not reported: they are of a topic that is gone.
@@ -108,7 +128,7 @@ class Runner:
             if lost := lost_words(positions, self._queue.ranges(self.job.reads)):
                 self._on_failure(Failure("lost", lost), now_ms)
                 return
-            self._checkpoint.remember(self.choice, kept | there)
+            self._checkpoint.remember(self.choice, kept | there, self._fingerprint, self.job.writes)
             self._query = self.job.begin(self.choice, self._checkpoint.path)
             self._looks_asking = _LOOKS_AFTER_START  # what Spark refuses, it refuses in its first moments
         except Exception as error:  # noqa: BLE001  # the top of a supervisor: one that cannot start ends no other
@@ -116,13 +136,50 @@ class Runner:
         else:
             self.life.on_started()
 
+    def _renew(self) -> None:
+        """Remove the checkpoint that an order made void; after a crash in the middle it is done again as a whole."""
+        kept = self.kept
+        if self.job.fence is not None:
+            self.job.fence(kept.obeyed)
+        starts = {} if kept.begin == BEGINNING else self._queue.starts(self.job.reads, kept.begin)
+        self._checkpoint.renew(replace(kept, is_void=False, starts=starts))
+        self.choice, self._batch = self._fresh, None
+        self.numbers = Numbers()
+
     def park(self, reason: str) -> None:
-        """Stop it, and leave it so until the app is started again."""
-        query, self._query = self._query, None
+        """Stop it, and leave it so until the app is started again, or it is ordered to start."""
         self.life.park(reason)
-        if query is not None:
-            # Spark takes up to its stop timeout: the other queries do not wait for it.
-            threading.Thread(target=_stop, args=(query,), name=f"stop {self.job.name}", daemon=True).start()
+        self.halt()
+
+    def halt(self) -> bool:
+        """Stop it; whether it has stopped. Spark takes up to its stop timeout: the other queries do not wait for it."""
+        if self._halting is None and self._query is not None:
+            query, self._query = self._query, None
+            self._halting = threading.Thread(target=_stop, args=(query,), name=f"stop {self.job.name}", daemon=True)
+            self._halting.start()
+        if self._halting is not None and not self._halting.is_alive():
+            self._halting = None
+        return self._halting is None
+
+    def obey(self, order: QueryOrder, log: str) -> bool:
+        """Obey an order; False while its stop is under way, and it is to be called again."""
+        goes_on = order.action is Action.DROP or (order.action is Action.RESUME and not self.kept.is_paused)
+        if not goes_on and not self.halt():
+            return False
+        kept = obey(self.kept, order, log)
+        self._checkpoint.keep(kept)
+        if goes_on:
+            return True
+        if kept.is_paused:
+            self.life.pause()
+        else:
+            self.life.order_start()
+        return True
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept beside its checkpoint."""
+        return self._checkpoint.kept()
 
     def look(self, now_ms: int) -> None:
         """Take what it did since it was last asked; notice its end."""
@@ -164,7 +221,7 @@ class Runner:
 
     def is_behind(self, ends: Mapping[tuple[str, int], int]) -> bool:
         """Whether it has much to catch up with, or that is not known yet."""
-        if self.life.state is QueryState.PARKED or self.job.from_latest:
+        if self.life.state in (QueryState.PARKED, QueryState.PAUSED) or self.job.from_latest:
             return False
         mine = self._mine(ends)
         return {topic for topic, _ in mine} != set(self.job.reads) or not is_caught_up(self.numbers, mine)
@@ -214,6 +271,7 @@ class Runner:
             processing_ms=took,
             reason=life.reason,
             restarts=life.restarts,
+            obeyed=sorted(self.kept.obeyed.values()),
         )
 
     def _crash_words(self) -> str:
@@ -231,8 +289,12 @@ class Runner:
 
 
 def _stop(query: StreamingQuery) -> None:
-    with suppress(Exception):  # it is parked whatever Spark says to this
-        query.stop()
+    """Until it has stopped: a new one on the same checkpoint must not start before that."""
+    with suppress(Exception):  # the JVM is gone, and the query with it
+        while query.isActive:
+            with suppress(Exception):  # it did not stop within Spark's timeout
+                query.stop()
+            time.sleep(_STOP_AGAIN_S)
 
 
 def _follows(before: Batch, batch: Batch) -> bool:

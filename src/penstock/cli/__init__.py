@@ -17,6 +17,8 @@ tap                `penstock tap`: prints new records of all matching topics
 groups             `penstock groups`: lists, describes, resets and deletes consumer groups
 transactions       `penstock transactions`: lists, describes and aborts transactions
 queries            `penstock queries`: prints the reported status of each query
+query_orders       `penstock queries pause|resume|restart|start|drop`: orders to one query
+state              `penstock state`: prints what a query remembers
 
 config             `penstock config`: prints settings with their origin, and explains them
 doctor             `penstock doctor`: checks this machine, or a data folder for damage

@@ -77,7 +77,7 @@ def _ask_spark(plan: Plan, spec: str, options: RunOptions) -> tuple[dict[str, Ch
     # PySpark logs a trace for each fault, which we tell in a line, and others when its JVM is gone.
     logging.disable(logging.CRITICAL)
     try:
-        return check_queries(plan, spec, options.analyze), None
+        return check_queries(plan, spec, options.analyze, Path(options.data).absolute()), None
     except NoSparkError as missing:
         return {}, str(missing)
 

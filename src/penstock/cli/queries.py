@@ -6,69 +6,56 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from penstock.cli.shared.broker_link import ANSWER_TIMEOUT_S, broker_option, reach
+from penstock.cli.query_orders import ORDERS
+from penstock.cli.shared.broker_link import broker_option
 from penstock.cli.shared.output import json_option, print_json, print_table
-from penstock.client.factory import client_settings
-from penstock.client.offsets import offsets_at_time
-from penstock.events.headers import QUERIES_TOPIC
-from penstock.events.query_status import QueryStatus, decode_status, is_silent
+from penstock.cli.shared.query_reports import ReportReader, Reports
+from penstock.events.query_status import QueryStatus, is_silent
 from penstock.kafka.target import KafkaTarget
 
-if TYPE_CHECKING:
-    from confluent_kafka import Consumer
-
-_HISTORY_MS = 3_600_000  # a query that was silent for an hour is forgotten, as its reports are
 _REFRESH_S = 1.0
-_WAIT_S = 0.2  # how long an interruption may wait for the client library
-Reports = dict[tuple[str, str], QueryStatus]  # by app and query
-
 _CLEAR = "\x1b[H\x1b[2J"
 _NOBODY = "no query has reported within the last hour: start an app with 'penstock run APP'."
 
 
-@click.command("queries")
+@click.group("queries", invoke_without_command=True)
 @click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
 @json_option
 @broker_option
-def command(watch: bool, as_json: bool, broker: KafkaTarget) -> None:
+@click.pass_context
+def command(context: click.Context, watch: bool, as_json: bool, broker: KafkaTarget) -> None:
     """Show each query: state, mode, rows a second, lag, watermark, state, last checkpoint and latency.
+
+    With a command: order a query to pause, to go on, or to start from another place.
 
     LAG counts the events behind the query's last commit or, if that is further, behind the furthest with a result.
     """
-    settings = client_settings(reach(broker)) | {
-        "group.id": "penstock-queries",  # the library wants one; the partition is assigned, nothing is committed
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "fetch.wait.max.ms": 100,
-    }
-    from confluent_kafka import Consumer
-
-    consumer = Consumer(settings)
-    reports: Reports = {}
+    if context.invoked_subcommand is not None:
+        return
+    reader = ReportReader(broker)
     try:
-        is_there = _assign(consumer)
-        if is_there:
-            _read(consumer, reports, ANSWER_TIMEOUT_S, until_end=True)
+        reader.read_all()
         while True:
             if watch and sys.stdout.isatty():
                 click.echo(_CLEAR, nl=False)
-            _show(reports, as_json)
+            _show(reader.reports, as_json)
             sys.stdout.flush()
             if not watch:
                 return
-            is_there = is_there or _assign(consumer)
-            _read(consumer, reports, _REFRESH_S)
+            reader.read(_REFRESH_S)
     except KeyboardInterrupt:
         if not watch:
             raise
     finally:
-        consumer.close()
+        reader.close()
+
+
+for order in ORDERS:
+    command.add_command(order)
 
 
 def _show(reports: Reports, in_json: bool) -> None:
@@ -85,32 +72,6 @@ def _show(reports: Reports, in_json: bool) -> None:
         print_table(head(reports), rows(reports, now_ms))
         for line in reasons(reports):
             click.echo(line)
-
-
-def _assign(consumer: Consumer) -> bool:
-    """Begin to read an hour ago; False while there is no such topic."""
-    from confluent_kafka import OFFSET_END, TopicPartition
-
-    if consumer.list_topics(QUERIES_TOPIC, timeout=ANSWER_TIMEOUT_S).topics[QUERIES_TOPIC].error is not None:
-        return False
-    since_ms = time.time_ns() // 1_000_000 - _HISTORY_MS
-    start = offsets_at_time(consumer, QUERIES_TOPIC, [0], since_ms, ANSWER_TIMEOUT_S)[0]
-    consumer.assign([TopicPartition(QUERIES_TOPIC, 0, OFFSET_END if start is None else start)])
-    return True
-
-
-def _read(consumer: Consumer, reports: Reports, most_s: float, until_end: bool = False) -> None:
-    deadline = time.monotonic() + most_s
-    while (left := deadline - time.monotonic()) > 0:
-        message = consumer.poll(min(left, _WAIT_S))
-        if message is None:
-            continue
-        if (error := message.error()) is not None:
-            if until_end and error.name() == "_PARTITION_EOF":
-                return
-            continue
-        if (report := decode_status(message.value())) is not None:
-            reports[report.app, report.query] = report
 
 
 HEAD = (

@@ -14,6 +14,7 @@ history_reader  reads old records of partitions from given offsets
 lookup          finds single records: the last one, all, or one by header
 tail_reader     finds the last committed record before a partition's end
 group_lags      the lag of all consumer groups in some topics
+group_commits   commits offsets of consumer groups without members
 
 topics          creates the topics of a plan, and compares existing topics with it
 topic_registry  the topic penstock.topics: which topics Penstock created or adopted

@@ -11,7 +11,8 @@ from penstock.events.query_status import SILENT, QueryState, is_silent
 from penstock.metrics import family
 from penstock.plan.plan import Plan
 
-STATES = (*QueryState, SILENT)
+# A query of the plan is declared.
+STATES = (*(state for state in QueryState if state not in (QueryState.UNDECLARED, QueryState.DROPPED)), SILENT)
 
 
 def query_metric_lines(plan: Plan, last: Mapping[str, Heard], now_s: float, stalled_after_ms: int) -> Iterator[str]:

@@ -50,6 +50,16 @@ def batches_topic(app: str, query: str) -> str:
     return f"penstock.{app}.{query}{BATCHES_SUFFIX}"
 
 
+def orders_topic(app: str) -> str:
+    """Where operators order the queries of an app to pause, to start from another place, and so on."""
+    return f"penstock.{app}.orders"
+
+
+def query_group(app: str, query: str) -> str:
+    """The consumer group whose committed offsets are the positions of a query."""
+    return f"penstock.{app}.{query}"
+
+
 def join_key(parts: Sequence[str | None]) -> str:
     """Several columns as one text: ("a|b", "c") and ("a", "b|c") are two, and so are null and ""."""
     return KEY_JOINT.join([KEY_NULL if part is None else _escaped(part) for part in parts])

@@ -20,6 +20,9 @@ class QueryState(StrEnum):
     WAITING = "waiting"
     RESTARTING = "restarting"
     PARKED = "parked"
+    PAUSED = "paused"  # by an order
+    UNDECLARED = "undeclared"  # the app no longer has it, and its checkpoint is still there
+    DROPPED = "dropped"  # that is removed; reported once
     STOPPED = "stopped"
 
     @classmethod
@@ -78,6 +81,7 @@ class QueryStatus(msgspec.Struct, frozen=True, kw_only=True):
     processing_ms: Processing | None = None
     restarts: Count = 0
     slots: Count | None = None  # of all of Spark
+    obeyed: list[str] = []  # the last order of each log that it obeyed
 
     @property
     def key(self) -> str:

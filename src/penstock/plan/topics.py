@@ -1,4 +1,4 @@
-"""The topics that a plan needs, with their settings: its own, dead letters, batch tokens, and the queries' reports."""
+"""The topics that a plan needs, with their settings: its own, dead letters, batch tokens, orders and reports."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from penstock.config.setting import hint
-from penstock.events.headers import QUERIES_TOPIC, batches_topic
+from penstock.events.headers import QUERIES_TOPIC, batches_topic, orders_topic
 from penstock.guarantee import UNITS_MS
 from penstock.plan.plan import Plan, TopicPlan
 
 INTERNAL_PREFIX = "penstock."  # no app can declare such a name: the topic is Penstock's own
+# They are few, and each counts until it is obeyed, however long the app does not run.
+_ORDERS = {"retention.ms": "-1", "retention.bytes": "-1"}
 # Only the last record counts, however long ago that was.
 _BATCHES = {"retention.ms": "-1", "retention.bytes": str(16 * 2**20), "segment.bytes": str(4 * 2**20)}
 
@@ -38,6 +40,8 @@ def wanted_topics(plan: Plan) -> Iterator[Wanted]:
             settings = output.queue_settings | _BATCHES
             yield Wanted(batches_topic(plan.app, query.name), 1, output.replicas, settings, _needs_copies(output))
     replicas = max((topic.replicas for topic in plan.topics.values()), default=1)
+    if plan.queries:
+        yield Wanted(orders_topic(plan.app), 1, replicas, _ORDERS)
     yield Wanted(QUERIES_TOPIC, 1, replicas, {"retention.ms": str(UNITS_MS["hour"])})
 
 

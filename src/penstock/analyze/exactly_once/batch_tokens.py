@@ -11,6 +11,7 @@ import msgspec
 from penstock.errors import PenstockError
 
 _DIGEST_LENGTH = 32
+_RESET = -1  # the number of the batch before the first
 
 
 class TokenError(PenstockError):
@@ -31,6 +32,11 @@ def token_of(batch: int, query_id: str, ranges: Sequence[str]) -> Token:
     return Token(batch, query_id, sha256("\n".join(ranges).encode()).hexdigest()[:_DIGEST_LENGTH])
 
 
+def reset_token(why: str) -> Token:
+    """What stands before batch 0 of a new checkpoint, whatever the checkpoint before had committed."""
+    return Token(_RESET, "", why)
+
+
 def encode_token(token: Token) -> bytes:
     """A token as a record."""
     return msgspec.json.encode(token)
@@ -46,8 +52,8 @@ def decode_token(value: bytes | None) -> Token:
 
 def is_done(batch: Token, last: Token | None) -> bool:
     """Whether the results of `batch` stand already, `last` being the one committed; TokenError if none can tell."""
-    begin_anew = "give the query another name and another topic to write, to begin anew"
-    if last is None:
+    begin_anew = "'penstock queries start QUERY --from beginning' begins again, and repeats results"
+    if last is None or last.batch == _RESET:
         if batch.batch == 0:
             return False
         raise TokenError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, Producer
 
 from penstock.analyze.checkpoints import Checkpoint
 from penstock.analyze.driver_sink import TableRows
-from penstock.analyze.exactly_once.batch_tokens import Token, decode_token, encode_token, is_done
+from penstock.analyze.exactly_once.batch_tokens import Token, decode_token, encode_token, is_done, reset_token
 from penstock.analyze.failures import AwayError
 from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.progress import Written
@@ -98,6 +98,11 @@ class TransactionalSink:
         self._last = None if value is None else decode_token(value)
         self._producer = producer
         return self._last
+
+    def reset(self, orders: Mapping[str, str]) -> None:
+        """Fence whoever wrote before, and let the numbers of batches begin again; `orders` are noted as the reason."""
+        self.open()
+        self.commit((), reset_token(" ".join(sorted(orders.values()))))
 
     def commit(self, rows: Iterable[Row], token: Token) -> None:
         """The results and the token, or neither. After an error it must be opened again to know which."""

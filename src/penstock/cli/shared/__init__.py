@@ -7,4 +7,5 @@ output         prints tables, facts and JSON; asks for confirmation
 
 record_text    a record as one line of text or as JSON
 group_offsets  positions, lag and members of a group
+query_reports  the last report of each query
 """

@@ -39,7 +39,7 @@ class Results:
         self._following: dict[str, asyncio.Task[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._keeps_event: dict[str, bool] = {}
-        self._parked: dict[str, str] = {}  # why, by query
+        self._parked: dict[str, str] = {}  # or paused: which and why, by query
         self._lookups = 0
         self._lookups_max = config.lookups_max
 
@@ -49,7 +49,7 @@ class Results:
 
     def parked(self, way: Way) -> str | None:
         """Why no result comes on this way until the app is started again; None if one may come."""
-        return next((f"query {q} is parked: {self._parked[q]}" for q, *_ in way if q in self._parked), None)
+        return next((f"query {q} is {self._parked[q]}" for q, *_ in way if q in self._parked), None)
 
     def begin(self, way: Way) -> list[asyncio.Task[None]]:
         """See everything that the queries on this way write from now on, as soon as the queue answers."""
@@ -95,8 +95,8 @@ class Results:
                 continue  # no partition has such a name
             if said.app != self._plan.app or said.query not in self._plan.queries:
                 continue  # several apps may share a queue
-            if said.state == QueryState.PARKED:
-                self._parked[said.query] = said.reason or "it gave no reason"
+            if said.state in (QueryState.PARKED, QueryState.PAUSED):
+                self._parked[said.query] = f"{said.state}: {said.reason or 'it gave no reason'}"
             else:
                 self._parked.pop(said.query, None)
             if said.keeps_event is not None:
