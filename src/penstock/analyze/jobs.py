@@ -98,6 +98,7 @@ class Jobs:
             from_latest=query.from_latest,
             keeps_event=first[1].keeps_event,
             written=written,
+            state_rows_max=self._spec.analyze.state_rows_max,
             fence=self._fence(query) if query.is_transactional else None,
         )
 

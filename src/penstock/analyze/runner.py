@@ -68,6 +68,7 @@ class Job:
     from_latest: bool = False
     keeps_event: bool = True
     written: Written = field(default_factory=dict)
+    state_rows_max: int = 2**63  # with more rows of state it is parked
     fence: Callable[[Mapping[str, str]], None] | None = None  # before a new checkpoint: ends what wrote on the old one
 
 
@@ -193,7 +194,12 @@ class Runner:
             self._checkpoint.sync()  # before anybody is told that it is committed
             for progress in new:
                 take_progress(self.numbers, progress, now_ms, self.job.written.pop(batch_of(progress)[1], None))
-        if not is_active:
+        if is_active and (self.numbers.state_rows or 0) > self.job.state_rows_max:
+            self.park(
+                f"its state has {self.numbers.state_rows:,} rows, and state_rows_max in [analyze] is "
+                f"{self.job.state_rows_max:,}: give watermark=, group by less, or raise the limit"
+            )
+        elif not is_active:
             self._query = None
             self._on_failure(failure_of(failure_text(query.exception()), self._crash_words), now_ms)
 

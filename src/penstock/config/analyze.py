@@ -23,6 +23,10 @@ class AnalyzeConfig:
     batch_events_max: int = setting(
         1_000_000, "events of one micro-batch: three days offline must not be one batch", at_least=1
     )
+    state_rows_max: int = setting(
+        10_000_000, "rows of state at which a query is parked: one that grows without end must not stop the others",
+        at_least=1,
+    )  # fmt: skip
     restarts_max: int = setting(5, "failures of one query within restart_window_ms before it is parked", at_least=1)
     restart_window_ms: int = setting(600 * SECOND_MS, "failures longer ago are forgotten", at_least=1000)
     dead_letters_every_ms: int = setting(
