@@ -59,7 +59,7 @@ def choose_emit(result: DataFrame, asked: Emit | None) -> ChosenEmit:
 
 
 def _refusal(result: DataFrame, emit: Emit) -> str | None:
-    """Why Spark does not write these rows of a result; None if it does. It else says so only at the start."""
+    """Why Spark does not write these rows of a result; None if it does. Spark checks it when a query starts."""
     jvm: Any = result.sparkSession._jvm
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, OUTPUT_MODES[emit].capitalize())()
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker

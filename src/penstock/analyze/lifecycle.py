@@ -83,7 +83,7 @@ class Lifecycle:
             self.state, self.reason = QueryState.RESTARTING, reason
 
     def park(self, reason: str) -> None:
-        """Given up until somebody acts and starts everything again."""
+        """Given up until the app is started again, or the query is ordered to start."""
         self._is_up = False
         self.state, self.reason = QueryState.PARKED, reason
 

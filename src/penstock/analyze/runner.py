@@ -164,7 +164,8 @@ class Runner:
 
     def obey(self, order: QueryOrder, log: str) -> bool:
         """Obey an order; False while its stop is under way, and it is to be called again."""
-        goes_on = order.action is Action.DROP or (order.action is Action.RESUME and not self.kept.is_paused)
+        is_up = not self.kept.is_paused and self.life.state is not QueryState.PARKED
+        goes_on = order.action is Action.DROP or (order.action is Action.RESUME and is_up)
         if not goes_on and not self.halt():
             return False
         kept = obey(self.kept, order, log)

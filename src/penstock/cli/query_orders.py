@@ -56,21 +56,21 @@ def _order_options(command: Command) -> Command:
 @_order_options
 def pause(name: str, data: str | None, broker: KafkaTarget, app: str) -> None:
     """Stop the query NAME until it is resumed, also over starts of the app."""
-    _give(QueryOrder(id=_id(), query=name, action=Action.PAUSE), data, broker, app)
+    _give(QueryOrder(id=_id(), at_ms=_now_ms(), query=name, action=Action.PAUSE), data, broker, app)
 
 
 @click.command("resume")
 @_order_options
 def resume(name: str, data: str | None, broker: KafkaTarget, app: str) -> None:
     """Let the query NAME go on from where it was paused."""
-    _give(QueryOrder(id=_id(), query=name, action=Action.RESUME), data, broker, app)
+    _give(QueryOrder(id=_id(), at_ms=_now_ms(), query=name, action=Action.RESUME), data, broker, app)
 
 
 @click.command("restart")
 @_order_options
 def restart(name: str, data: str | None, broker: KafkaTarget, app: str) -> None:
     """Stop the query NAME and start it again from its checkpoint, also one that is parked or paused."""
-    _give(QueryOrder(id=_id(), query=name, action=Action.RESTART), data, broker, app)
+    _give(QueryOrder(id=_id(), at_ms=_now_ms(), query=name, action=Action.RESTART), data, broker, app)
 
 
 @click.command("start")
@@ -91,7 +91,12 @@ def start(name: str, data: str | None, broker: KafkaTarget, app: str, begin: str
     if (begin is None) == (not keep_state):
         raise click.UsageError("give either --from beginning|latest|TIME, or --keep-state")
     order = QueryOrder(
-        id=_id(), query=name, action=Action.START, begin=_begin(begin) if begin else "", keep_state=keep_state
+        id=_id(),
+        at_ms=_now_ms(),
+        query=name,
+        action=Action.START,
+        begin=_begin(begin) if begin else "",
+        keep_state=keep_state,
     )
     _give(order, data, broker, app)
 
@@ -101,7 +106,7 @@ def start(name: str, data: str | None, broker: KafkaTarget, app: str, begin: str
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def drop(name: str, data: str | None, broker: KafkaTarget, app: str, yes: bool) -> None:
     """Remove the checkpoint, the topics and the group of a query that the app no longer declares."""
-    order = QueryOrder(id=_id(), query=name, action=Action.DROP)
+    order = QueryOrder(id=_id(), at_ms=_now_ms(), query=name, action=Action.DROP)
     _give(order, data, broker, app, lambda writes, app: _confirm(name, writes, app, yes))
 
 

@@ -1,4 +1,4 @@
-"""Which Kafka a client connects to: the addresses of its brokers. What a client needs to log in belongs here, too."""
+"""Which Kafka a client connects to: the addresses of its brokers. It has no security settings yet."""
 
 from __future__ import annotations
 

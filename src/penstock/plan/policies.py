@@ -1,4 +1,7 @@
-"""What follows from a guarantee, for each tier: typed values, each with its reason. What is printed is read here."""
+"""What follows from a guarantee, for each tier: typed values, each with its reason.
+
+`--dry-run` prints the values that the tiers read.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,7 @@ class QueuePolicy:
     retention_ms: Chosen[int]
     replicas: Chosen[int] | None  # None: the queue's own
     min_insync: Chosen[int] | None
-    copies_required: Chosen[bool] | None = None  # client/topics: whether fewer copies refuse a start
+    copies_required: Chosen[bool] | None = None  # plan/topics: whether fewer copies refuse a start
 
     def topic_settings(self, kind: QueueKind) -> dict[str, str]:
         """The settings that a topic is made with, by Kafka's names; copies are not a setting there."""
@@ -182,11 +185,11 @@ class IngestPolicy:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzePolicy:
-    """How a query writes to a topic; `isolation` is how queries read it."""
+    """How a query writes this topic. `isolation` is how other queries read it."""
 
     output: Chosen[Output]  # analyze/jobs; plan/topics makes a topic of tokens for transactions
-    start: Chosen[Start]  # analyze/jobs, analyze/checkpoints
-    modes: Chosen[Modes]  # analyze/modes; plan/checks refuses a contradiction
+    start: Chosen[Start]  # plan/plan (from_latest): analyze/jobs, runner, changes
+    modes: Chosen[Modes]  # plan/plan (against_real_time); plan/checks refuses a contradiction
     commit_every_ms: Chosen[int] | None  # analyze/settings; None: with every batch
     isolation: Chosen[Isolation]  # analyze/frames/rows
     batch_events_max: Chosen[int] | None = None  # analyze/jobs; None: the setting analyze.batch_events_max alone

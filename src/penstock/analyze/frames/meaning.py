@@ -56,7 +56,7 @@ class Meaning(NamedTuple):
     kind: Kind
     key: tuple[KeyColumn, ...] | None
     is_declared: bool = False  # the topic of the result decides the key
-    is_ranked: bool = False  # behind the columns of the key comes the rank of the row, counted by the sink
+    is_ranked: bool = False  # the key has the windows alone, and behind them the rank, which the sink counts
     no_key: str = ""
 
     @property

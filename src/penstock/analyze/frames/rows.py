@@ -105,7 +105,7 @@ def _is_broken(topic: TopicPlan) -> Column:
 
 
 def _is_ahead(topic: TopicPlan) -> Column:
-    """One such event moves the watermark, and then everything that comes is late."""
+    """Whether the event time is too far ahead: such an event moves the watermark, and all later ones are late."""
     if topic.event_time is None:
         return F.lit(False)
     lead = F.lit(timedelta(milliseconds=EVENT_LEAD_MS))

@@ -72,7 +72,7 @@ class Log:
         self._segment_old_ms = _NEVER_MS
 
     def append(self, batch: memoryview | bytearray, last_delta: int, max_timestamp: int, now_ms: int) -> int:
-        """Stage a checked batch and say its offset; it counts only after `flush`. May raise StorageError."""
+        """Stage a checked batch and say its offset; `flush` writes it. May raise StorageError."""
         size = len(batch)
         filled = self.active.end + self.staged_bytes
         if filled and (filled + size > self.config.segment_bytes or now_ms > self._segment_old_ms):

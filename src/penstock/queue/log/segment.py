@@ -26,7 +26,7 @@ _ZEROS = memoryview(bytes(AHEAD_BYTES))
 
 
 class Segment:
-    """`end` is where the next batch goes; `next_offset` is the one it would get."""
+    """`end` is where the next batch goes; `next_offset` is its offset."""
 
     __slots__ = ("_ahead", "_disk", "_file", "_folder", "_index", "base_offset", "damages", "end")
 
