@@ -57,7 +57,10 @@ def test_each_emit_writes_its_rows(analyze: Analyze, broker: BrokerProcess) -> N
     until_table(broker, "top", {"1": {"page": "b", "views": 4}, "2": {"page": "c", "views": 3}})
     found = until_table(broker, "counts", {"c": {"page": "c", "views": 3}})
     assert [record.key for record in found if record.value is None] == ["b"]
+    until_table(broker, "three", {"c": {"page": "c", "views": 3}})
     until_table(broker, "exact_top", {"1": {"page": "b", "views": 4}, "2": {"page": "c", "views": 3}})
+    send(queue, "views", [view("c", 67)], None)
+    assert until_table(broker, "three", {})[-1].headers["penstock-key-columns"] == "page"
     # The end of time: every window closes.
     send(queue, "views", [view("z", 60 * 20, "z"), view("z", 60 * 20 + 20, "z")], None)
     for topic in ("shown", "clicked"):
@@ -67,7 +70,7 @@ def test_each_emit_writes_its_rows(analyze: Analyze, broker: BrokerProcess) -> N
         f"a|{hour.format(0)}": {"page": "a", "hour": "2026-01-01T00:00:00.000000Z", "views": 2},
         f"b|{hour.format(0)}": {"page": "b", "hour": "2026-01-01T00:00:00.000000Z", "views": 1},
         f"b|{hour.format(1)}": {"page": "b", "hour": "2026-01-01T01:00:00.000000Z", "views": 3},
-        f"c|{hour.format(1)}": {"page": "c", "hour": "2026-01-01T01:00:00.000000Z", "views": 3},
+        f"c|{hour.format(1)}": {"page": "c", "hour": "2026-01-01T01:00:00.000000Z", "views": 4},
     }
     found = until_table(broker, "hourly", hours)
     assert len(found) == len(hours)
@@ -77,7 +80,7 @@ def test_each_emit_writes_its_rows(analyze: Analyze, broker: BrokerProcess) -> N
     assert {record.key: record.json["row"]["page"] for record in best} == {
         f"{hour.format(0)}|0": "a", f"{hour.format(0)}|1": "b", f"{hour.format(1)}|0": "c", f"{hour.format(1)}|1": "b",
     }  # fmt: skip
-    sessions = [("v", 2), ("v", 6), ("w", 1), ("z", 1)]
+    sessions = [("v", 2), ("v", 7), ("w", 1), ("z", 1)]
     read(queue, "sessions", lambda found: sorted((r.json["visitor"], r.json["views"]) for r in found) == sessions)
     (alone,) = read(queue, "unclicked", lambda found: len(found) >= 1)
     assert (alone.json, alone.headers["penstock-id"]) == ({"ad": "y", "cost": 1.5}, "y")

@@ -31,6 +31,7 @@ def test_every_fault_of_every_query_is_told_and_nothing_starts(broker: BrokerPro
     assert told["parts.two"] == "returns no output 'two': it returns 'one', 'too'"
     assert "parts.one" not in told
     assert told["wide"].startswith("topic plain has format='text': select one STRING column")
+    assert told["nobody"].startswith("emit='all' needs a key that tells all rows apart: select every column")
     assert told["last"].startswith("emit='final': ")
     assert "give watermark=" in told["last"]
     assert "nn" in told["typo"]

@@ -159,7 +159,12 @@ def test_an_aggregate_without_groups_is_one_row(purchases: DataFrame) -> None:
 
 def test_the_declared_key_decides(purchases: DataFrame) -> None:
     result = purchases.groupBy("card", "country").count()
-    assert meaning_of(result, ("country",)) == Meaning(Kind.UPSERT, (KeyColumn("country"),), is_declared=True)
+    found = meaning_of(result, ("country",))
+    assert found == Meaning(Kind.UPSERT, (KeyColumn("country"),), is_declared=True, uncovered=("card",))
+    assert found.remarks == ("the key= of its topic leaves out card: rows of several groups share a key",)
+    assert meaning_of(result, ("country", "card")).remarks == ()
+    hourly = purchases.groupBy("card", F.window("at", "1 hour")).count()
+    assert meaning_of(hourly, ("card",), Emit.FINAL).kind is Kind.APPEND
 
 
 def test_a_key_is_text_and_a_group_without_a_value_has_one(purchases: DataFrame) -> None:

@@ -15,22 +15,46 @@ def rows(**values: str) -> list[Row]:
     return [(key.encode(), value.encode(), (b"q",)) for key, value in values.items()]
 
 
+def written(table: ResultTable, *given: Row) -> list[Row]:
+    """The changes of a batch that the queue has."""
+    changes = table.changes(given, False)
+    table.begin()
+    table.save()
+    return changes
+
+
 def test_only_what_differs_is_written_and_what_left_has_a_tombstone(tmp_path: Path) -> None:
-    table = ResultTable(tmp_path / "top.table")
-    assert table.changes(rows(a="1", b="2"), False) == rows(a="1", b="2")
-    table.save()
-    assert table.changes(rows(a="1", c="3"), False) == [*rows(c="3"), (b"b", None, (b"q",))]
+    table = ResultTable(tmp_path / "top.table", "top", (None, b"q"))
+    assert written(table, *rows(a="1", b="2")) == rows(a="1", b="2")
+    assert written(table, *rows(a="1", c="3")) == [*rows(c="3"), (b"b", None, (None, b"q"))]
+    assert written(table) == [(b"a", None, (None, b"q")), (b"c", None, (None, b"q"))]
+    assert written(table) == []
 
 
-def test_a_crash_before_the_rows_are_kept_writes_the_same_changes_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_crash_before_the_rows_are_kept_writes_them_again(tmp_path: Path, has_begun: bool) -> None:
     file = tmp_path / "top.table"
-    table = ResultTable(file)
-    table.changes(rows(a="1", b="2"), False)
-    table.save()
-    changed = table.changes(rows(a="1", b="3"), False)
-    assert ResultTable(file).changes(rows(a="1", b="3"), False) == changed == rows(b="3")
-    table.save()
-    assert ResultTable(file).changes(rows(a="1", b="3"), False) == []
+    written(table := ResultTable(file), *rows(a="1", b="2"))
+    assert table.changes(rows(a="1", b="3", c="4"), False) == rows(b="3", c="4")
+    if has_begun:
+        table.begin()
+    assert ResultTable(file).changes(rows(a="1", b="3", c="4"), False) == rows(b="3", c="4")
+
+
+def test_another_result_after_a_crash_repairs_what_was_written(tmp_path: Path) -> None:
+    """As after an order to start again: what readers may have of the lost batch is overwritten or deleted."""
+    file = tmp_path / "top.table"
+    written(table := ResultTable(file), *rows(a="1", b="2"))
+    table.changes(rows(a="9", b="2", c="4"), False)
+    table.begin()
+    assert ResultTable(file).changes(rows(a="1", b="2"), False) == [*rows(a="1"), (b"c", None, ())]
+
+
+def test_another_topic_gets_the_whole_result(tmp_path: Path) -> None:
+    file = tmp_path / "top.table"
+    written(ResultTable(file, "top id-1"), *rows(a="1"))
+    assert ResultTable(file, "top id-1").changes(rows(a="1"), False) == []
+    assert ResultTable(file, "top id-2").changes(rows(a="1"), False) == rows(a="1")
 
 
 def test_a_rank_is_counted_within_each_key(tmp_path: Path) -> None:

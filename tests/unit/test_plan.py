@@ -97,7 +97,7 @@ def test_all_faults_are_named_at_once() -> None:
     app.topic("rows", schema="line MAP<STRING, INT>", format="csv")
     app.topic("papers", schema="line STRING", format="pdf")
     app.ingest(sources.Http("/lines"), into="lines")
-    app.query(reads="u", writes={"a b": "o"}, name="q4")(lambda x: x)
+    app.query(reads="u", writes={"a b": "o", "dead": "o2"}, name="q4")(lambda x: x)
     app.deliver("nope", at="/elsewhere", slow_client="kill", backlog_max=0)
     app.ingest(sources.Http(), into="w")
     told = "\n".join(faults(app))
@@ -120,6 +120,7 @@ def test_all_faults_are_named_at_once() -> None:
         "topic rows: format='csv' cannot carry column line, a MAP",
         "topic papers: format is one of json, text, bytes, csv, not 'pdf'",
         "ingest into lines: POST takes JSON, and the topic has format='text'",
+        "query q4.dead: an output cannot be called dead",
         "query q4.a b: a query, and each of its outputs, is named by letters",
         "query q2: mode='realtime' writes changes only, and emit='final' needs whole batches",
         "query q3: late='keep' needs watermark=: without one no event is late",

@@ -24,11 +24,16 @@ class Change:
     may_keep_state: bool = True  # Spark would go on, rightly or wrongly
 
 
-def change_of(query: QueryPlan, checkpoint: Checkpoint, kept: Kept, now: Fingerprint) -> Change | None:
-    """Why this query cannot go on from this checkpoint; None if it can, or if it starts on a new one."""
+def change_of(
+    query: QueryPlan, checkpoint: Checkpoint, kept: Kept, now: Fingerprint, against_real_time: str | None
+) -> Change | None:
+    """Why this query cannot go on from this checkpoint; None if it can, or if it starts on a new one.
+
+    `against_real_time` is why it cannot run in real time as it is now.
+    """
     if query.from_latest or not checkpoint.is_begun or kept.is_void:
         return None
-    if fault := switch_fault(query.mode, checkpoint.remembered(), query.against_real_time):
+    if fault := switch_fault(query.mode, checkpoint.remembered(), against_real_time):
         return Change((fault,), query.is_transactional, may_keep_state=False)
     found = compare(kept.fingerprint, now)
     return Change(found.reasons, query.is_transactional) if isinstance(found, Changed) else None

@@ -196,7 +196,7 @@ def checkpoint_names(folder: Path) -> list[str]:
 def switch_fault(asked: Mode, remembered: Choice | None, against: str | None = None) -> str | None:
     """Why the mode asked for cannot go on from the checkpoint that is there, or None."""
     if remembered is not None and against is not None and remembered.mode is Mode.REALTIME:
-        return "its checkpoint was begun in real time, and exactly-once needs micro-batches"
+        return f"its checkpoint was begun in real time, and it needs micro-batches now ({against})"
     if remembered is None or asked is Mode.AUTO or asked is remembered.mode:
         return None
     words = {Mode.REALTIME: "real time", Mode.MICROBATCH: "micro-batches"}

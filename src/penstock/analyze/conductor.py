@@ -173,9 +173,9 @@ class Conductor:
             except Refused as refused:
                 faults[query.name] = refused.faults
         prints = {name: fingerprint_of(self._plan.queries[name], one) for name, one in built.items()}
-        if self._changes(prints):
+        if self._changes(built, prints):
             self._await_orders(stopping)  # the topic may say how to go on
-        changes = self._changes(prints)
+        changes = self._changes(built, prints)
         refuse_changed(faults, changes, Path(self._spec.data))
         for name, one in built.items():
             query, checkpoint = self._plan.queries[name], self._checkpoint(name)
@@ -189,12 +189,13 @@ class Conductor:
             letters.life.postpone("it begins when the queries have little before them")
             self._letters.append(letters)
 
-    def _changes(self, prints: Mapping[str, Fingerprint]) -> dict[str, Change]:
+    def _changes(self, built: Mapping[str, Built], prints: Mapping[str, Fingerprint]) -> dict[str, Change]:
         """Why each query cannot go on from its checkpoint, of those that cannot."""
         found = {}
         for name, fingerprint in prints.items():
             checkpoint = self._checkpoint(name)
-            if change := change_of(self._plan.queries[name], checkpoint, checkpoint.kept(), fingerprint):
+            query, against = self._plan.queries[name], built[name].against_real_time
+            if change := change_of(query, checkpoint, checkpoint.kept(), fingerprint, against):
                 found[name] = change
         return found
 

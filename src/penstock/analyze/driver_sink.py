@@ -14,20 +14,26 @@ if TYPE_CHECKING:
 
     from penstock.analyze.checkpoints import Checkpoint
     from penstock.analyze.progress import Written
+    from penstock.analyze.query_builder import Built
     from penstock.analyze.record_writer import RecordWriter
 
 
 class TableRows:
     """Compares the batches of Spark with what readers have."""
 
-    def __init__(self, file: Path, is_ranked: bool) -> None:
-        self._table = ResultTable(file)
-        self._is_ranked = is_ranked
+    def __init__(self, file: Path, built: Built, topic: str = "") -> None:
+        """`topic` is as in ResultTable."""
+        self._table = ResultTable(file, topic, built.tombstone_headers)
+        self._is_ranked = built.meaning.is_ranked
 
     def changes(self, batch: DataFrame, headers: Sequence[str]) -> list[Row]:
         """What differs from the batch before; TableTooLargeError if the result has too many rows."""
         rows = with_flat_headers(batch, headers).take(ROWS_MAX + 1)
         return self._table.changes(((row[0], row[1], row[2:]) for row in rows), self._is_ranked)
+
+    def begin(self) -> None:
+        """The last changes are about to be written."""
+        self._table.begin()
 
     def save(self) -> None:
         """The queue has the last changes."""
@@ -60,6 +66,8 @@ class DriverSink:
         else:
             rows = self._table.changes(batch, self._headers)
         self._checkpoint.sync()  # else a power cut could make another batch of this number
+        if self._table is not None:
+            self._table.begin()
         self._written[number] = self._writer.write(
             (key, value, [(n, bytes(v)) for n, v in zip(self._headers, values, strict=True) if v is not None])
             for key, value, values in rows

@@ -64,7 +64,7 @@ def check_queries(plan: Plan, app: str, config: AnalyzeConfig, data: Path) -> di
                 continue
             checkpoint = Checkpoint(data / "analyze" / "checkpoints", query.name)
             kept = kept_then(checkpoint, query.name, (FileLog(data),))
-            if change := change_of(query, checkpoint, kept, fingerprint_of(query, built)):
+            if change := change_of(query, checkpoint, kept, fingerprint_of(query, built), built.against_real_time):
                 changes[query.name] = change
             choice = choose(query.mode, query.every_ms, built.against_real_time)
             found[query.name] = Checked(choice, built.emit.emit, built.meaning, built.remarks)

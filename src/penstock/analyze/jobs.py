@@ -19,6 +19,7 @@ from penstock.analyze.late_events import LateEvents
 from penstock.analyze.modes import Choice
 from penstock.analyze.progress import Written
 from penstock.analyze.query_builder import Built, Refused, build_query, result_on
+from penstock.analyze.queue_probe import Queue
 from penstock.analyze.record_writer import RecordWriter
 from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
@@ -115,7 +116,12 @@ class Jobs:
         output = query.policy.output.value
         kept = Checkpoint(checkpoint.parent, checkpoint.name)
         headers = built.header_names
-        table = TableRows(kept.table_file, built.meaning.is_ranked) if built.emit.emit is Emit.ALL else None
+        table = None
+        if built.emit.emit is Emit.ALL:
+            ids = Queue(self._spec.queue).topic_ids([query.writes])
+            table = TableRows(kept.table_file, built, f"{query.writes} {ids.get(query.writes, '')}")
+        else:
+            kept.table_file.unlink(missing_ok=True)  # it is true no longer
         if output is Output.TRANSACTION:
             batches = batches_topic(self._plan.app, query.name)
             sink = TransactionalSink(query.writes, batches, self._spec.queue, kept, written, headers, table)
@@ -134,7 +140,7 @@ class Jobs:
         spark = session_of_query(self._spark, query_settings(query, self._spec.analyze))
         queue = self._spec.queue
 
-        def read(topic: str, starts: str, ends: str) -> DataFrame:
+        def read(topic: str, starts: Mapping[str, int], ends: Mapping[str, int]) -> DataFrame:
             return read_range(spark, self._plan.topics[topic], queue, starts, ends, _SOURCE)
 
         def result_of(raw: Mapping[str, DataFrame]) -> DataFrame:

@@ -6,7 +6,6 @@ batch of their own: an event is late if the query's first aggregate, join or dro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import chain
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 _STATEFUL = ("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "Join")
 _PLACE = ("topic", "partition", "offset")
 
-ReadRange = Callable[[str, str, str], DataFrame]  # topic, first offsets, offsets behind the last: raw records
+Offsets = Mapping[str, int]  # by partition
+ReadRange = Callable[[str, Offsets, Offsets], DataFrame]  # topic, first offsets, offsets behind the last: raw records
 ResultOf = Callable[[Mapping[str, DataFrame]], DataFrame]  # the query on raw records of its topics
 
 
@@ -49,10 +49,7 @@ class LateEvents:
         batch = checkpoint.range_of(number)
         if batch is None or batch.watermark_ms <= 0:
             return 0
-        raw = {
-            topic: self._read(topic, json.dumps({topic: starts}), json.dumps({topic: batch.ends[topic]}))
-            for topic, starts in batch.starts.items()
-        }
+        raw = {topic: self._read(topic, batch.starts.get(topic, {}), ends) for topic, ends in batch.ends.items()}
         late = late_places(self._result_of(raw), batch.watermark_ms)
         if late is None:
             return 0
@@ -78,7 +75,7 @@ def late_fault(result: DataFrame) -> str | None:
     """Why late events of a query cannot be found; None if they can."""
     operators = [inputs for inputs in _first_stateful(result) if inputs]
     if not operators:
-        return "late='keep': it has no aggregate, join of two topics or dropDuplicates, so it drops no late events"
+        return "late='keep': only aggregates, joins of two topics and dropDuplicates say which events are late"
     for child, _ in chain.from_iterable(operators):
         if EVENT not in [attribute.name() for attribute in items(child.output())]:
             return "late='keep' needs _event up to the first aggregate, join or dropDuplicates: select it before that"

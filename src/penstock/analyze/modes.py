@@ -13,7 +13,7 @@ from penstock.plan.policies import Mode
 RunMode = Literal[Mode.REALTIME, Mode.MICROBATCH]  # auto has become one of the two
 
 STATEFUL = (
-    "Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "FlatMapGroupsWithState",
+    "Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "FlatMapGroupsWithState",
     "FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPySpark",
 )  # fmt: skip
 _NOT_IN_REAL_TIME = {

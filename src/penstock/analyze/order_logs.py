@@ -78,7 +78,8 @@ class TopicLog:
         self._queue = queue
         self._app = app
         self._topic = topic
-        self._orders: list[QueryOrder] = []
+        self._orders: list[QueryOrder] = []  # all that stood there at some moment: never a part of it
+        self._reading: list[QueryOrder] = []
         self._stopping = threading.Event()
         self.is_read = threading.Event()  # all that stood there has been read
         self._thread = threading.Thread(target=self._run, name="orders", daemon=True)
@@ -92,7 +93,7 @@ class TopicLog:
         self._stopping.set()
 
     def orders(self) -> list[QueryOrder]:
-        """All of the app that have been read."""
+        """All of the app, as of the last time that the end of the topic was read; none before that."""
         return self._orders
 
     def _run(self) -> None:
@@ -115,14 +116,15 @@ class TopicLog:
             return
         if (error := message.error()) is not None:
             if error.name() == "_PARTITION_EOF":
+                self._orders = list(self._reading)  # as a whole: a part of them would be obeyed again
                 self.is_read.set()
             elif error.name() == "UNKNOWN_TOPIC_OR_PART" or not error.retriable():
                 self._stopping.wait(_RETRY_S)  # the supervisor makes the topic while Spark starts
                 consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
-                self._orders = []
+                self._reading = []
             return
         if (order := decode_order(message.value())) is not None and order.app == self._app:
-            self._orders = [*self._orders, order]  # as a whole: another thread reads them
+            self._reading.append(order)
 
 
 def first_pending(logs: tuple[Log, ...], query: str, kept: Kept) -> tuple[QueryOrder, str] | None:

@@ -22,6 +22,7 @@ from penstock.analyze.late_events import late_fault
 from penstock.analyze.modes import Operator, is_stateful, obstacle, operators_of
 from penstock.analyze.spark_text import spark_words
 from penstock.errors import PenstockError
+from penstock.events.headers import KEY_COLUMNS, KIND, QUERY
 from penstock.events.record_format import RecordFormat
 from penstock.guarantee import duration_ms
 from penstock.kafka.target import KafkaTarget
@@ -44,6 +45,12 @@ class Built:
     meaning: Meaning
     keeps_event: bool  # each result names the event that it came from
     remarks: tuple[str, ...] = ()  # what the app should know of it, though it runs
+
+    @property
+    def tombstone_headers(self) -> tuple[bytes | None, ...]:
+        """The headers of a tombstone of this query: it is of no event."""
+        known = {QUERY: self.query.name, KIND: str(self.meaning.kind), KEY_COLUMNS: ",".join(self.meaning.key_names)}
+        return tuple(known[name].encode() if name in known else None for name in self.header_names)
 
     @property
     def against_real_time(self) -> str | None:
@@ -99,8 +106,10 @@ def build_query_on(
         if query.mode is Mode.REALTIME and emit.against_real_time is not None:
             raise Refused(f"mode='realtime' cannot be: {emit.against_real_time}: say mode='microbatch'")
         meaning = meaning_of(result, output.key, emit.emit)
+        if emit.emit is Emit.ALL and not meaning.is_ranked and (meaning.key is None or meaning.uncovered):
+            raise Refused(f"emit='all' needs a key that tells all rows apart: {meaning.no_key or meaning.remark}")
         records = to_records(result, query.name, meaning, output.format)
-        remarks = tuple(dict.fromkeys(state_remarks(result)))
+        remarks = tuple(dict.fromkeys([*meaning.remarks, *state_remarks(result)]))
         return Built(query, records, operators, emit, meaning, EVENT in result.columns, remarks)
     except EmitError as error:
         raise Refused(str(error)) from error

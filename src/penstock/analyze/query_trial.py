@@ -198,7 +198,7 @@ def _records(lines: DataFrame, topic: TopicPlan) -> DataFrame:
 def _writer(built: Built, folder: Path) -> Callable[[DataFrame], list[OutputRecord]]:
     """What a run writes of a batch: its rows, or how the whole result differs from the batch before."""
     names = built.header_names
-    table = TableRows(folder / "result.table", built.meaning.is_ranked) if built.emit.emit is Emit.ALL else None
+    table = TableRows(folder / "result.table", built) if built.emit.emit is Emit.ALL else None
 
     def outputs(batch: DataFrame) -> list[OutputRecord]:
         if table is not None:

@@ -50,6 +50,7 @@ class Queue:
 
     def ranges(self, topics: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
         """First and next offset of every partition of these topics; AwayError if a leader does not answer."""
+        self.partitions()  # some may have been added
         found = []
         for which in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
             offsets, unknown = self._offsets(topics, which)

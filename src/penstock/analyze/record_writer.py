@@ -9,9 +9,12 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from penstock.analyze.failures import AwayError
 from penstock.client.factory import producer_settings
+from penstock.errors import PenstockError
 from penstock.kafka.target import KafkaTarget
 
 _FLUSH_S = 60.0
+# Another try ends like this one.
+OF_THE_RECORD = ("MSG_SIZE_TOO_LARGE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD", "RECORD_LIST_TOO_LARGE")
 
 DriverRecord = tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]  # key, value, headers
 
@@ -29,7 +32,7 @@ class RecordWriter:
 
     def write(self, records: Iterable[DriverRecord]) -> int:
         """Write these records, and wait for the queue; how many. AwayError if it has not all of them."""
-        faults: list[str] = []
+        faults: list[KafkaError] = []
         count = 0
         try:
             for record in records:
@@ -42,16 +45,18 @@ class RecordWriter:
         if left or faults:
             # What it still holds would come later, beside the repeat; and after a fatal error it takes nothing more.
             self._producer = None
-            raise AwayError(faults[0] if faults else f"records of {self._topic} were not acknowledged")
+            if faults:
+                raise _failure(faults[0], self._topic)
+            raise AwayError(f"records of {self._topic} were not acknowledged")
         return count
 
-    def _produce(self, record: DriverRecord, faults: list[str]) -> None:
+    def _produce(self, record: DriverRecord, faults: list[KafkaError]) -> None:
         if self._producer is None:
             self._producer = Producer(producer_settings(self._queue) | self._settings)
 
         def on_delivery(error: KafkaError | None, _: object) -> None:
             if error is not None:
-                faults.append(error.str())
+                faults.append(error)
 
         key, value, of_record = record
         headers: Any = of_record
@@ -62,4 +67,11 @@ class RecordWriter:
             except BufferError:
                 self._producer.poll(1.0)
             except KafkaException as error:
-                raise AwayError(error.args[0].str()) from error
+                raise _failure(error.args[0], self._topic) from error
+
+
+def _failure(fault: KafkaError, topic: str) -> PenstockError:
+    """AwayError if it passes by itself; else the reason."""
+    if fault.name() in OF_THE_RECORD:
+        return PenstockError(f"a record cannot be written to {topic}: {fault.str()}")
+    return AwayError(fault.str())

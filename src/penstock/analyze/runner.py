@@ -105,12 +105,14 @@ class Runner:
         self._began_ms = 0
         self._looks = 0
         self._looks_asking = 0
+        self._was_begun = False  # something was done on the checkpoint before this start
 
     def start(self, now_ms: int) -> None:
         """Start it, now; what goes wrong is told to its life."""
         self.life.on_starting()
         self._began_ms = now_ms
         self._printed = self._output.size
+        self._was_begun = self._checkpoint.is_begun and not (self.kept.is_void or self.job.from_latest)
         try:
             if self.kept.is_void:
                 self._renew()
@@ -287,10 +289,13 @@ class Runner:
     def _on_failure(self, failure: Failure, now_ms: int) -> None:
         if failure.kind != "refused":
             self.life.on_ended(failure, now_ms)
-        elif self.job.may_fall_back and self.choice.mode is Mode.REALTIME:
+        elif self.job.may_fall_back and self.choice.mode is Mode.REALTIME and not self._was_begun:
             self.choice = Choice(Mode.MICROBATCH, failure.reason)
             self._checkpoint.clear()  # nothing was done in it: Spark refuses before the first event
             self.life.on_ended(failure, now_ms)
+        elif self._was_begun:
+            again = f"penstock queries start {self.job.name} --from beginning"
+            self.life.park(f"{failure.reason}, and its checkpoint was begun in real time: undo the change, or {again}")
         else:
             self.life.park(f"{failure.reason}: say mode='auto' or mode='microbatch'")
 

@@ -27,6 +27,7 @@ EMITS = tuple(Emit)
 LATES = tuple(Late)
 FORMATS = tuple(RecordFormat)
 SLOW_CLIENTS = ("disconnect", "drop_oldest", "conflate")
+RESERVED_OUTPUTS = ("dead", "late", "json", "table", "new")  # QUERY.OUTPUT would be taken for something else
 PARTITIONS_MAX = 1_000
 BACKLOG_MAX = 100_000
 COMMIT_MS_MIN = 5_000  # Spark refuses a shorter trigger in real time
@@ -120,6 +121,8 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
         yield "a query, and each of its outputs, is named by letters, digits, _ and -"
     if query.writes not in [topic.name for topic in app.topics]:
         yield from (f"writes {query.writes}: {fault}" for fault in _topic_name_faults(query.writes))
+    if query.output in RESERVED_OUTPUTS:
+        yield f"an output cannot be called {query.output}: files or topics of Penstock's own have such names"
     options = query.options
     if options.mode not in MODES:
         yield f"mode is one of {', '.join(MODES)}, not {options.mode!r}"

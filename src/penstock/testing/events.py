@@ -13,6 +13,7 @@ from penstock.analyze.trial_records import InputHeader, InputRecord
 from penstock.config.setting import hint
 from penstock.errors import ConfigError
 from penstock.events.headers import ID
+from penstock.events.record_format import RecordFormat
 from penstock.plan.plan import TopicPlan
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +49,8 @@ class TopicRecords:
     def __init__(self, topic: TopicPlan) -> None:
         self._topic = topic
         self._offsets: dict[int, int] = {}
-        self._clock = START if topic.event_time is None else EPOCH
+        is_told = topic.event_time is not None and topic.format is RecordFormat.JSON
+        self._clock = EPOCH if is_told else START
 
     def record(self, given: Given, place: str) -> InputRecord:
         """The next record; ConfigError if a row does not fit the schema, `place` says where it is in the test."""
@@ -83,6 +85,8 @@ def event_bytes(event: Event, topic: TopicPlan, place: str) -> bytes:
         return row
     if not isinstance(row, Mapping):
         raise ConfigError(f"{place} is a {type(row).__name__}: an event is a dict, an Event or bytes")
+    if topic.format is not RecordFormat.JSON:
+        raise ConfigError(f"{place}: topic {topic.name} has format='{topic.format}': give its events as bytes")
     columns = topic.schema.names if topic.schema else []
     for name in row:
         if name not in columns:
@@ -101,7 +105,7 @@ def event_bytes(event: Event, topic: TopicPlan, place: str) -> bytes:
 
 def event_time(value: bytes, topic: TopicPlan) -> datetime | None:
     """The event time of a record; None if it has none, or does not parse."""
-    if topic.schema is None or topic.event_time is None:
+    if topic.schema is None or topic.event_time is None or topic.format is not RecordFormat.JSON:
         return None
     try:
         found = topic.schema.part(topic.event_time)(topic.schema.decode(value))

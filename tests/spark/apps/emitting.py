@@ -25,6 +25,7 @@ emitting.sql("top_once", TOP, writes=exact)
 emitting.sql(
     "counts", "SELECT page, count(*) AS views FROM STREAM(views) GROUP BY page HAVING views % 2 = 1", emit="all"
 )
+emitting.sql("three", "SELECT page, count(*) AS views FROM STREAM(views) GROUP BY page HAVING count(*) = 3", emit="all")
 emitting.sql(
     "sessions",
     "SELECT visitor, count(*) AS views FROM STREAM(views) GROUP BY visitor, session_window(at, '5 minutes')",

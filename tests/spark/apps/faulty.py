@@ -70,4 +70,5 @@ def wide(things: DataFrame) -> DataFrame:
     return things.select("id", "n", "_event")
 
 
+faulty.sql("nobody", "SELECT count(*) AS n FROM STREAM(things) GROUP BY id", emit="all")
 faulty.sql("last", "SELECT id, count(*) AS n FROM STREAM(things) GROUP BY id", emit="final")

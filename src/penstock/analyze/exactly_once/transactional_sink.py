@@ -14,6 +14,7 @@ from penstock.analyze.exactly_once.batch_tokens import Token, decode_token, enco
 from penstock.analyze.failures import AwayError
 from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.progress import Written
+from penstock.analyze.record_writer import OF_THE_RECORD
 from penstock.analyze.result_table import Row
 from penstock.client.factory import producer_settings
 from penstock.client.lookup import last_value
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _ANSWER_S = 30.0
 _ABORT_S = 5.0
-_OURS = ("MSG_SIZE_TOO_LARGE", "TOPIC_AUTHORIZATION_FAILED", "INVALID_RECORD", "RECORD_LIST_TOO_LARGE")
 _FENCED = ("_FENCED", "PRODUCER_FENCED")
 
 
@@ -73,6 +73,8 @@ class TransactionalSink:
             rows = [(row[0], row[1], row[2:]) for row in with_flat_headers(batch, self._headers).collect()]
         # A power cut that took what says which events these are would make another batch of the same number.
         self._checkpoint.sync()
+        if self._table is not None:
+            self._table.begin()
         self.commit(rows, token)
         if self._table is not None:
             self._table.save()
@@ -134,7 +136,7 @@ class TransactionalSink:
 def _failure(error: KafkaException, transactional_id: str) -> PenstockError:
     """AwayError if it passes by itself; else the reason."""
     fault = error.args[0]
-    if fault.name() in _OURS:
+    if fault.name() in OF_THE_RECORD:
         return PenstockError(f"a result cannot be written: {fault.str()}")
     if fault.name() in _FENCED:
         return PenstockError(

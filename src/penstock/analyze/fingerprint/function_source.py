@@ -8,6 +8,9 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -16,7 +19,7 @@ from typing import Any
 from penstock.process.app_loader import folders
 
 _DIGEST_LENGTH = 32
-_PLAIN = (str, bytes, int, float, bool, type(None))
+_PLAIN = (str, bytes, int, float, bool, type(None), Decimal, date, time, timedelta, Enum)
 _NOT_OURS = ("site-packages", "dist-packages")
 
 
@@ -65,7 +68,7 @@ def _sources(function: Callable[..., Any]) -> dict[str, str]:
     found = {}
     for part in _reached(function):
         name = f"{_module_of(part)}.{getattr(part, '__qualname__', part.__name__)}"
-        plain = [f"{used}={value!r}" for used, value in _uses(part) if _is_plain(value)]
+        plain = [f"{used}={_plain_text(value)}" for used, value in _uses(part) if _is_plain(value)]
         found[name] = "\n".join([name, _text(part), *sorted(plain)])
     return found
 
@@ -139,11 +142,18 @@ def _global_names(code: CodeType) -> set[str]:
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(_is_plain(key) and _is_plain(one) for key, one in value.items())
     return isinstance(value, _PLAIN)
+
+
+def _plain_text(value: Any) -> str:
+    """The same in each process: a set has no order."""
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_plain_text, value)))}}}"
+    return repr(value)
 
 
 def _text(value: Any) -> str:

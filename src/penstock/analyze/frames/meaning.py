@@ -58,6 +58,17 @@ class Meaning(NamedTuple):
     is_declared: bool = False  # the topic of the result decides the key
     is_ranked: bool = False  # the key has the windows alone, and behind them the rank, which the sink counts
     no_key: str = ""
+    uncovered: tuple[str, ...] = ()  # groups that the declared key does not tell apart
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What an app should know of the key."""
+        return (self.remark,) if self.uncovered else ()
+
+    @property
+    def remark(self) -> str:
+        """The groups that share a key."""
+        return f"the key= of its topic leaves out {', '.join(self.uncovered)}: rows of several groups share a key"
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -95,13 +106,16 @@ def meaning_of(result: DataFrame, declared: tuple[str, ...], emit: Emit = Emit.C
         kind = Kind.UPSERT if key is not None and _replaces_rows(plan) else Kind.APPEND
         return Meaning(kind, key, is_declared=True)
     kind = Kind.FINAL if emit is Emit.FINAL else Kind.UPSERT
-    if key is not None:
-        return Meaning(kind, key, is_declared=True)
+    groups, why = None, ""
     try:
         groups = _grouping(plan, result.columns)
     except _NoKeyError as error:
-        groups = None
         why = str(error)
+    if key is not None:
+        uncovered = tuple(str(part) for part in groups or () if part.name not in declared)
+        # Rows of several groups have one key: none of them is the only one.
+        kind = Kind.APPEND if uncovered and kind is Kind.FINAL else kind
+        return Meaning(kind, key, is_declared=True, uncovered=uncovered)
     if emit is Emit.ALL and _is_top(plan):
         return Meaning(kind, tuple(part for part in groups or () if part.is_window), is_ranked=True)
     return Meaning(kind, groups) if groups is not None else Meaning(kind, None, no_key=why)

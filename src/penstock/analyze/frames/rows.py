@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ PARSED = "_penstock_parsed"
 AHEAD = "_penstock_ahead"
 
 _ONE_COLUMN = (RecordFormat.TEXT, RecordFormat.BYTES)
+_EARLIEST = -2  # as an offset, in the words of the connector
 _YEAR_10000_MS = 253_402_300_800_000
 
 
@@ -38,11 +40,22 @@ def read_records(spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, opti
 
 
 def read_range(
-    spark: SparkSession, topic: TopicPlan, queue: KafkaTarget, starts: str, ends: str, options: Mapping[str, str]
+    spark: SparkSession,
+    topic: TopicPlan,
+    queue: KafkaTarget,
+    starts: Mapping[str, int],
+    ends: Mapping[str, int],
+    options: Mapping[str, str],
 ) -> DataFrame:
-    """The records between two positions, as JSON in the words of the connector, and no stream."""
-    bounds = {"startingOffsets": starts, "endingOffsets": ends}
-    return spark.read.format("kafka").options(**_reading(topic, queue), **options, **bounds).load()
+    """The records between two positions of each partition in `ends`; a new partition is read from its beginning."""
+    reading = _reading(topic, queue)
+    del reading["subscribe"]  # it would ask for the partitions that were added since
+    bounds = {
+        "assign": json.dumps({topic.name: sorted(map(int, ends))}),
+        "startingOffsets": json.dumps({topic.name: {part: starts.get(part, _EARLIEST) for part in ends}}),
+        "endingOffsets": json.dumps({topic.name: dict(ends)}),
+    }
+    return spark.read.format("kafka").options(**reading, **options, **bounds).load()
 
 
 def _reading(topic: TopicPlan, queue: KafkaTarget) -> dict[str, str]:
