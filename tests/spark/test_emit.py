@@ -60,7 +60,8 @@ def test_each_emit_writes_its_rows(analyze: Analyze, broker: BrokerProcess) -> N
     until_table(broker, "three", {"c": {"page": "c", "views": 3}})
     until_table(broker, "exact_top", {"1": {"page": "b", "views": 4}, "2": {"page": "c", "views": 3}})
     send(queue, "views", [view("c", 67)], None)
-    assert until_table(broker, "three", {})[-1].headers["penstock-key-columns"] == "page"
+    gone = read(queue, "three", lambda found: table(found) == {} and found != [])[-1]
+    assert gone.headers == {"penstock-query": "three", "penstock-kind": "upsert", "penstock-key-columns": "page"}
     # The end of time: every window closes.
     send(queue, "views", [view("z", 60 * 20, "z"), view("z", 60 * 20 + 20, "z")], None)
     for topic in ("shown", "clicked"):
