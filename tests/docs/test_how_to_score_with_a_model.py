@@ -29,5 +29,4 @@ def test_the_page_trains_scores_and_runs_in_real_time(tmp_path: Path) -> None:
     run(tmp_path, "train.py")
     assert "1 passed" in run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", ".")
     plan = run(tmp_path, "-m", "penstock", "run", "desk.py", "--dry-run")
-    print(plan)
-    assert "real" in plan
+    assert "query    suspects: purchases -> suspects (realtime)" in plan

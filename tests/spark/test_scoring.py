@@ -127,7 +127,7 @@ def test_spark_gives_what_the_model_predicts(case: str) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)  # the exponential of Java and of numpy
     else:
         np.testing.assert_array_equal(got, expected)
-    assert len(set(got.tolist())) > 2
+    assert len(set(got.tolist())) > 1
 
 
 @pytest.mark.parametrize("case", ["forest", "boosted"])
