@@ -54,6 +54,8 @@ def test_events_are_joined_with_the_rows_that_the_file_has_by_then(owned: Owned,
     owned.start()
     purchase(broker, "a")
     assert results(broker, "owners", 1) == results(broker, "billed", 1) == {"a": "Ann"}
+    assert "query owner: running, realtime" in owned.lines
+    assert not any(line.startswith("query owner: restarting") for line in owned.lines), "Spark runs it in real time"
 
     owned.write("card,owner\n4711,Bob\n")
     owned.wait_for_line(lambda line: line == "table cards was read again, and has other rows")
