@@ -14,6 +14,7 @@ StateWord = Literal["disk", "memory"]  # those of policies.StateStore
 FormatWord = Literal["json", "text", "bytes", "csv"]  # those of record_format.RecordFormat
 LateWord = Literal["drop", "keep"]  # those of policies.Late
 EmitWord = Literal["changes", "final", "all"]  # those of policies.Emit
+TableWord = Literal["csv", "json", "parquet", "jdbc"]  # those of tables.TableFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,18 @@ class Topic:
     guarantee: Guarantee | None = None
     example: Mapping[str, Any] | None = None
     format: str = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that queries join to their events: files, or a table of a database."""
+
+    name: str
+    path: str | None = None
+    format: str = "csv"
+    schema: str | None = None
+    every: str | None = None
+    options: Mapping[str, str | int | bool] = field(default_factory=dict, repr=False)  # it may hold a password
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,11 @@ class QueryKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A continuous query: a function of DataFrames, or SQL, from topics to one topic."""
+    """A continuous query: a function of DataFrames, or SQL, from topics to one topic.
+
+    `reads` has topics and tables as declared. `plan.inputs.with_inputs` tells them apart: then `reads` has the topics
+    alone, and `inputs` has both in the order of the function's arguments.
+    """
 
     name: str
     reads: tuple[str, ...]
@@ -67,6 +84,7 @@ class Query:
     sql: str | None = None
     output: str | None = None  # which of the DataFrames that the function returns; None: it returns one
     options: QueryOptions = field(default_factory=lambda: QueryOptions())
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +114,7 @@ class App:
     def __init__(self, name: str) -> None:
         self.name = name
         self.topics: list[Topic] = []
+        self.tables: list[Table] = []
         self.queries: list[Query] = []
         self.ingests: list[Ingest] = []
         self.deliveries: list[Delivery] = []
@@ -122,6 +141,25 @@ class App:
         self.topics.append(topic)
         return topic
 
+    def table(
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        format: TableWord = "csv",
+        schema: str | None = None,
+        every: str | None = None,
+        options: Mapping[str, str | int | bool] | None = None,
+    ) -> Table:
+        """A table that queries join to their events. `path` is a file, a folder or a pattern, beside the app's file.
+
+        It is read at each start, and again after each `every`, such as '10 minutes'. `schema` is Spark's DDL.
+        `options` go to Spark's reader; those of JDBC have `url` and `dbtable`. A CSV file has a header line.
+        """
+        table = Table(name, path, format, schema, every, {} if options is None else options)
+        self.tables.append(table)
+        return table
+
     def ingest(self, source: Source, *, into: Topic | str) -> None:
         """Let events in by `source`."""
         self.ingests.append(Ingest(source, _name(into)))
@@ -129,18 +167,20 @@ class App:
     def query(
         self,
         *,
-        reads: Topic | str | Sequence[Topic | str],
+        reads: Topic | str | Sequence[Topic | Table | str],
         writes: Topic | str | Mapping[str, Topic | str],
         name: str | None = None,
         **options: Unpack[QueryKeywords],
     ) -> Callable[[Function], Function]:
         """Run the decorated function of streaming DataFrames continuously; it stays an ordinary function.
 
+        A table among `reads` is a DataFrame that does not stream.
+
         With several topics to write, such as `writes={"hot": HOT, "cold": COLD}`, the function returns a dict of
         DataFrames with these names. Each is a query of its own, named QUERY.OUTPUT: it reads its topics by itself.
         """
         chosen = _options("query", options)
-        topics = (reads,) if isinstance(reads, Topic | str) or not isinstance(reads, Iterable) else tuple(reads)
+        topics = (reads,) if isinstance(reads, Topic | Table | str) or not isinstance(reads, Iterable) else tuple(reads)
 
         outputs = list(writes.items()) if isinstance(writes, Mapping) else [(None, writes)]
 
@@ -169,7 +209,10 @@ class App:
         writes: Topic | str | None = None,
         **options: Unpack[QueryKeywords],
     ) -> None:
-        """Run a SQL text continuously; it names what it reads as STREAM(topic), and writes a topic of its own name."""
+        """Run a SQL text continuously; it writes a topic of its own name.
+
+        The text names what it reads as STREAM(topic), and after FROM or JOIN as TABLE(table).
+        """
         self.queries.append(
             Query(
                 name=name,
@@ -200,8 +243,8 @@ def _options(method: str, given: QueryKeywords) -> QueryOptions:
     return QueryOptions(**given)
 
 
-def _name(topic: Topic | str) -> str:
-    return topic.name if isinstance(topic, Topic) else topic
+def _name(input: Topic | Table | str) -> str:
+    return input.name if isinstance(input, Topic | Table) else input
 
 
 def _names(columns: str | Sequence[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ class Query:
 
     def exception(self) -> Exception | None:
         return None
+
+    def stop(self) -> None:
+        self.is_up = False
 
 
 class Nowhere:
@@ -196,3 +200,33 @@ def test_a_query_that_waits_does_not_move_and_one_that_is_parked_says_why(runner
     assert [stalled_ms(runner, now_ms, {}) for now_ms in (1_000, 61_000)] == [0, 60_000]
     runner.park("it failed")
     assert stalled_ms(runner, 200_000) == 0
+
+
+def renew(runner: Runner) -> None:
+    deadline = time.monotonic() + 60
+    while not runner.renew():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_query_whose_table_has_other_rows_is_started_again_without_a_failure(runner: Runner, query: Query) -> None:
+    renew(runner)
+    assert not query.is_up
+    assert (runner.life.state, runner.life.wants_start(0), runner.life.restarts) == ("starting", True, 0)
+    runner.start(0)
+    assert (runner.life.state, runner.life.restarts) == ("running", 0)
+
+
+def test_a_parked_or_paused_query_stays_so_when_its_table_changes(runner: Runner) -> None:
+    runner.park("it failed")
+    renew(runner)
+    assert (runner.life.state, runner.life.wants_start(10**9)) == ("parked", False)
+    runner.life.pause()
+    renew(runner)
+    assert runner.life.state == "paused"
+
+
+def test_the_reason_of_a_running_query_is_what_is_wrong_with_its_table(runner: Runner) -> None:
+    runner.remark = "table cards keeps its old rows: there is no file cards.csv"
+    status = runner.status({}, Newest(), 0, AnalyzeStatus("a", None, 0, None))
+    assert (status.state, status.reason) == ("running", runner.remark)

@@ -7,6 +7,7 @@ query_trial     runs one query on given records, without a queue, for a test
 trial_records   the records that go into a query trial and come out
 state_reader    reads the state of a query from its checkpoint
 
+tables          copies the tables that queries join, and reads them again
 query_builder   builds each query as a streaming DataFrame, or lists its errors
 frames/         DataFrames: records to rows, rows to results, dead letters
 emits           chooses which result rows a query writes; remarks on its state

@@ -88,6 +88,7 @@ class Conductor:
         self._slots = TaskSlots(spark)
         self._jobs = Jobs(spec, plan, spark)
         self._runners: list[Runner] = []
+        self._outdated: set[str] = set()  # queries that join rows of a table that has others now
         self._letters: list[Runner] = []  # not begun yet
         self._reporter = Reporter(self._queue, plan, self._statuses)
 
@@ -118,10 +119,12 @@ class Conductor:
             self._begin(runner)
         say(ready_words([runner.life.state for runner in self._runners]))
         began_s = time.monotonic()
+        self._jobs.tables.start(stopping)
         while not stopping.wait(_LOOK_S):
             if self._jvm.has_ended:
                 raise PenstockError("Spark's JVM ended")
             self._obey()
+            self._renew_tables()
             self._look_after(_now_ms())
             if self._letters and self._is_time_for_letters(time.monotonic() - began_s):
                 self._runners, self._letters = self._runners + self._letters, []
@@ -232,6 +235,23 @@ class Conductor:
         for line in self._leftovers.obey():
             say(line)
             self._reporter.changed()
+
+    def _renew_tables(self) -> None:
+        """Say what became of tables; a query that joins one that has other rows is started again with them."""
+        tables = self._jobs.tables
+        for news in tables.news():
+            say(news.line)
+            reading = {query.name for query in self._plan.queries.values() if news.table in query.tables}
+            if news.is_changed:
+                self._outdated |= reading
+            for runner in self._runners:
+                if runner.job.name in reading:
+                    faults = [tables.faults.get(name) for name in self._plan.queries[runner.job.name].tables]
+                    runner.remark = "; ".join(filter(None, faults)) or None
+            self._reporter.changed()
+        for runner in self._runners:
+            if runner.job.name in self._outdated and runner.renew():
+                self._outdated.discard(runner.job.name)
 
     def _may_be_real_time(self) -> bool:
         return any(

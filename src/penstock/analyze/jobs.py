@@ -25,6 +25,7 @@ from penstock.analyze.runner import Job
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
 from penstock.analyze.settings import commit_ms, query_settings
+from penstock.analyze.tables import TableError, Tables
 from penstock.client.factory import spark_options
 from penstock.events.headers import batches_topic
 from penstock.events.query_order import BEGINNING
@@ -56,6 +57,7 @@ class Jobs:
         self._spec = spec
         self._plan = plan
         self._spark = spark
+        self.tables = Tables(plan.tables, Path(spec.data, "analyze", "tables"), spark)
 
     def build(self, query: QueryPlan, choice: Choice, starts: Mapping[str, str] = MappingProxyType({})) -> Built:
         """A query's DataFrame, in a session of its own; Refused with every reason why there is none.
@@ -69,7 +71,11 @@ class Jobs:
         if (bound := query.policy.batch_events_max) is not None:
             events_max = min(bound.value, events_max)
         options = source_options(choice, query.from_latest, events_max)
-        return build_query(query, self._plan, session, self._spec.queue, starts, options)
+        try:
+            tables = self.tables.frames(query, session)
+        except TableError as error:
+            raise Refused(str(error)) from error
+        return build_query(query, self._plan, session, self._spec.queue, starts, tables, options)
 
     def of_query(self, query: QueryPlan, first: tuple[Choice, Built]) -> Job:
         """A query; `first` was built to look for faults, and serves the first start."""
@@ -79,7 +85,8 @@ class Jobs:
         def begin(choice: Choice, checkpoint: Path) -> StreamingQuery:
             at_hand = ready.pop() if ready else None
             starts = starting_offsets(Checkpoint(checkpoint.parent, checkpoint.name).kept(), query.reads)
-            is_at_hand = at_hand is not None and at_hand[0].mode is choice.mode and not starts
+            is_newest = self.tables.is_newest(query.name)
+            is_at_hand = at_hand is not None and at_hand[0].mode is choice.mode and not starts and is_newest
             built = at_hand[1] if at_hand and is_at_hand else self.build(query, choice, starts)
             rows = _writer(built.records, query.name, checkpoint, built.emit.emit)
             writer = self._to_sink(rows, query, checkpoint, written, built)
@@ -144,7 +151,8 @@ class Jobs:
             return read_range(spark, self._plan.topics[topic], queue, starts, ends, _SOURCE)
 
         def result_of(raw: Mapping[str, DataFrame]) -> DataFrame:
-            return result_on(query, self._plan, spark, lambda topic: raw[topic.name])
+            tables = self.tables.held_frames(query, spark)
+            return result_on(query, self._plan, spark, lambda topic: raw[topic.name], tables)
 
         timed = [name for name in query.reads if self._plan.topics[name].event_time is not None]
         late = LateEvents(query, timed, queue, read, result_of)

@@ -77,6 +77,7 @@ def build_query(
     spark: SparkSession,
     queue: KafkaTarget,
     starts: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
     options: Mapping[str, str],
 ) -> Built:
     """The query on its topics; Refused if it is none. `starts` has `startingOffsets` that differ, by topic."""
@@ -85,14 +86,18 @@ def build_query(
         own = {**options, "startingOffsets": starts[topic.name]} if topic.name in starts else options
         return read_records(spark, topic, queue, own)
 
-    return build_query_on(query, plan, spark, records_of)
+    return build_query_on(query, plan, spark, records_of, tables)
 
 
 def build_query_on(
-    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+    query: QueryPlan,
+    plan: Plan,
+    spark: SparkSession,
+    records_of: Callable[[TopicPlan], DataFrame],
+    tables: Mapping[str, DataFrame],
 ) -> Built:
-    """The query on these records of its topics, which may be no stream; Refused if it is none."""
-    result = result_on(query, plan, spark, records_of)
+    """The query on these records of its topics, which may be no stream, and these tables; Refused if it is none."""
+    result = result_on(query, plan, spark, records_of, tables)
     output = plan.topics[query.writes]
     operators = tuple(operators_of(result))
     faults = [*_column_faults(result, output), *_identity_faults(result, output, plan, query, operators)]
@@ -118,11 +123,18 @@ def build_query_on(
 
 
 def result_on(
-    query: QueryPlan, plan: Plan, spark: SparkSession, records_of: Callable[[TopicPlan], DataFrame]
+    query: QueryPlan,
+    plan: Plan,
+    spark: SparkSession,
+    records_of: Callable[[TopicPlan], DataFrame],
+    tables: Mapping[str, DataFrame],
 ) -> DataFrame:
-    """What the query makes of these records of its topics; Refused if that is no DataFrame of them."""
+    """What the query makes of these records of its topics, and its tables; Refused if that is no DataFrame of them."""
     frames = {}
-    for name in query.reads:
+    for name in query.inputs:
+        if name in tables:
+            frames[name] = tables[name]
+            continue
         rows = good_rows(records_of(plan.topics[name]), plan.topics[name])
         if query.options.watermark and (column := plan.topics[name].event_time):
             # Spark drops the mark of the column from a batch, in which late events are looked for by it.
@@ -142,7 +154,7 @@ def _result(query: QueryPlan, frames: Mapping[str, DataFrame], spark: SparkSessi
             views = {name: f"penstock_{position}" for position, name in enumerate(frames)}
             for name, frame in frames.items():
                 frame.createOrReplaceTempView(views[name])
-            result = spark.sql(sql_with_views(query.sql, lambda topic: views[topic]))
+            result = spark.sql(sql_with_views(query.sql, lambda name: views[name]))
     except Refused:
         raise
     except Exception as error:  # the user's own code: whatever it raises is told, not thrown at them

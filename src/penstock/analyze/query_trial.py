@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from penstock.analyze.failures import failure_of, failure_text
 from penstock.analyze.frames.call_sites import untold
 from penstock.analyze.frames.dead_letters import letter_headers
 from penstock.analyze.frames.meaning import Kind
+from penstock.analyze.frames.plans import TABLE_ALIAS
 from penstock.analyze.frames.results import with_flat_headers
 from penstock.analyze.frames.rows import broken_rows
-from penstock.analyze.frames.spark_types import BINARY
+from penstock.analyze.frames.spark_types import BINARY, struct_words
 from penstock.analyze.query_builder import Built, Refused, build_query_on
 from penstock.analyze.session import session_of_query
 from penstock.analyze.setting_names import setting_faults
@@ -33,6 +34,9 @@ from penstock.errors import ConfigError
 from penstock.events.headers import REASON
 from penstock.plan.plan import Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import Emit
+from penstock.plan.tables import TablePlan
+
+Rows = Mapping[str, Sequence[bytes]]  # the rows of tables as JSON
 
 _RECORD = (
     "STRUCT<topic: STRING, partition: INT, offset: BIGINT, time_ms: BIGINT, value: BINARY, "
@@ -62,7 +66,7 @@ class QueryTrial:
             # Workers may not find the file of an app: its functions travel whole, as in a run.
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # it has no types
         session = self._session()
-        built = self._build(session, _MemoryStream(session).lines)
+        built = self._build(session, _MemoryStream(session).lines, {})
         self._meaning = built.meaning
         self._query = replace(query, options=replace(query.options, emit=built.emit.emit))  # also for a batch
 
@@ -73,12 +77,12 @@ class QueryTrial:
             return f"query {self._query.name} has no table: its rows replace no others, so look at all of them"
         return f"query {self._query.name} is {self._meaning.text}" if self._meaning.key is None else None
 
-    def batch(self, records: Sequence[InputRecord]) -> list[OutputRecord]:
+    def batch(self, records: Sequence[InputRecord], tables: Rows) -> list[OutputRecord]:
         """What the query writes if all records are there at once."""
         session = self._session()
         if _ADAPTIVE not in self._query.spark:
             session.conf.set(_ADAPTIVE, "false")  # to plan each stage anew takes longer than the rows of a test
-        built = self._build(session, _local_lines(session, records))
+        built = self._build(session, _local_lines(session, records), tables)
         if any(operator.name == _STREAMS_ONLY for operator in built.operators):
             raise self._config_error(["Spark runs applyInPandasWithState in streams only: test it with stream"])
         with tempfile.TemporaryDirectory(prefix="penstock-test-") as folder:
@@ -87,13 +91,13 @@ class QueryTrial:
             except Exception as error:
                 raise self._failed(error) from error
 
-    def stream(self, pieces: Sequence[Sequence[InputRecord]]) -> Streamed:
+    def stream(self, pieces: Sequence[Sequence[InputRecord]], tables: Rows) -> Streamed:
         """What the query writes if the pieces arrive one after another, each as one micro-batch."""
         session = self._session()
         session.conf.set("spark.sql.streaming.pollingDelay", "10ms")
         session.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(_BATCHES_EACH * (len(pieces) + 1)))
         source = _MemoryStream(session)
-        built = self._build(session, source.lines)
+        built = self._build(session, source.lines, tables)
         written: list[list[OutputRecord]] = []
 
         query = None
@@ -134,9 +138,10 @@ class QueryTrial:
         """A session with the settings of the query in a run, and views of its own."""
         return session_of_query(self._spark, self._settings)
 
-    def _build(self, session: SparkSession, lines: DataFrame) -> Built:
+    def _build(self, session: SparkSession, lines: DataFrame, tables: Rows) -> Built:
+        given = {name: _table(session, self._plan.tables[name], tables.get(name, ())) for name in self._query.tables}
         try:
-            return build_query_on(self._query, self._plan, session, lambda topic: _records(lines, topic))
+            return build_query_on(self._query, self._plan, session, lambda topic: _records(lines, topic), given)
         except Refused as refused:
             raise self._config_error(refused.faults) from refused
 
@@ -167,16 +172,33 @@ class _MemoryStream:
 
 
 def _local_lines(session: SparkSession, records: Sequence[InputRecord]) -> DataFrame:
+    return _text_rows(session, _java_lines(session, records))
+
+
+@untold()
+def _table(session: SparkSession, table: TablePlan, rows: Sequence[bytes]) -> DataFrame:
+    """The table with these rows, each a JSON text of its schema."""
+    if table.schema is None:
+        raise ConfigError(f"table {table.name} has no schema: give it one to test its queries without its source")
+    lines = _text_rows(session, _java_list(session, [row.decode() for row in rows]))
+    found = lines.select(F.from_json(F.col("value"), struct_words(table.schema.columns)).alias("row"))
+    return found.select("row.*").alias(f"{TABLE_ALIAS}{table.name}")
+
+
+def _text_rows(session: SparkSession, lines: Any) -> DataFrame:
     jvm: Any = session._jvm
     java: Any = session._jsparkSession
-    strings = java.createDataset(_java_lines(session, records), jvm.org.apache.spark.sql.Encoders.STRING())
-    return DataFrame(strings.toDF(), session)
+    return DataFrame(java.createDataset(lines, jvm.org.apache.spark.sql.Encoders.STRING()).toDF(), session)
 
 
 def _java_lines(session: SparkSession, records: Sequence[InputRecord]) -> Any:
-    """A Java list with the JSON text of each record, in two calls whatever their number."""
+    return _java_list(session, [msgspec.json.encode(record).decode() for record in records])
+
+
+def _java_list(session: SparkSession, lines: Sequence[str]) -> Any:
+    """A Java list of texts, in two calls whatever their number."""
     jvm: Any = session._jvm
-    text = "\n".join(msgspec.json.encode(record).decode() for record in records)
+    text = "\n".join(lines)
     return jvm.org.apache.commons.io.IOUtils.readLines(jvm.java.io.StringReader(text))
 
 

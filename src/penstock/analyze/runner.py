@@ -90,6 +90,7 @@ class Runner:
         self.job = job
         self._fingerprint = fingerprint
         self._fresh = fresh or choice
+        self.remark: str | None = None  # what is wrong, though it runs
         self._halting: threading.Thread | None = None
         self.choice = choice
         self.life = life
@@ -178,6 +179,15 @@ class Runner:
             self.life.pause()
         else:
             self.life.order_start()
+        return True
+
+    def renew(self) -> bool:
+        """Stop it, and start it again from its checkpoint with new tables; False while its stop is under way."""
+        if self.life.state in (QueryState.PARKED, QueryState.PAUSED) or (self._query is None and self._halting is None):
+            return True  # its next start takes them
+        if not self.halt():
+            return False
+        self.life.order_start()
         return True
 
     @property
@@ -278,7 +288,7 @@ class Runner:
             positions=numbers.positions,
             latency_ms=newest.latency_ms,
             processing_ms=took,
-            reason=life.reason,
+            reason=life.reason or self.remark,
             restarts=life.restarts,
             obeyed=sorted(self.kept.obeyed.values()),
         )

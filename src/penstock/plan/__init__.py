@@ -5,7 +5,9 @@ plan               the plan as values: topics, queries, endpoints, deliveries, p
 policies           what a guarantee sets in each tier, with the reasons
 guarantees         the guarantee of each topic, declared or inherited
 paths              the path of a delivery, and its weakest link
-sql                the topics and views in a query's SQL
+tables             the tables of an app, and every fault of them
+inputs             tells the topics and the tables that a query reads apart
+sql                the topics, tables and views in a query's SQL
 
 checks             every fault of an app
 declared_types     checks the types of declared values

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.app import App, Query, Topic
+from penstock.app import App, Query, Table, Topic
 from penstock.config.setting import hint
 from penstock.events.headers import DEAD_SUFFIX, LATE_SUFFIX
 from penstock.events.record_format import RecordFormat, format_faults
@@ -18,8 +18,9 @@ from penstock.events.schema import TIMES, SchemaError, parse_schema
 from penstock.guarantee import Guarantee, Queue, duration_ms, refusals
 from penstock.plan.declared_types import with_sound_types
 from penstock.plan.guarantees import promises
+from penstock.plan.inputs import queries_of, tables_of, with_inputs
 from penstock.plan.policies import Emit, Late, Mode, Modes, StateStore, analyze_policy, delivery_policy
-from penstock.plan.sql import with_reads
+from penstock.plan.tables import table_faults
 
 MODES = tuple(Mode)
 STATES = tuple(StateStore)
@@ -43,6 +44,8 @@ def app_faults(declared: App, queue: Queue) -> Iterator[str]:
     yield from _name_faults(app)
     for topic in app.topics:
         yield from (f"topic {topic.name}: {fault}" for fault in _topic_faults(topic, queue))
+    for table in app.tables:
+        yield from (f"table {table.name}: {fault}" for fault in _table_faults(table, app))
     for query in app.queries:
         yield from (f"query {query.name}: {fault}" for fault in _query_faults(query, app))
     yield from _flow_faults(app)
@@ -59,20 +62,27 @@ def checkable(declared: App, queue: Queue) -> App:
         for topic in {topic.name: topic for topic in app.topics}.values()
         if not list(_topic_faults(replace(topic, guarantee=None), queue))
     ]
+    sound.tables = [
+        table for table in {table.name: table for table in app.tables}.values() if not list(_table_faults(table, app))
+    ]
     sound.queries = [
         query
         for query in {query.writes: query for query in app.queries}.values()
         if not list(_query_faults(query, app))
     ]
-    known = {topic.name for topic in sound.topics}
-    sound.queries = [query for query in sound.queries if set(with_reads(query).reads) <= known]
+    known = {topic.name for topic in sound.topics} | {table.name for table in sound.tables}
+    sound.queries = [query for query in sound.queries if set(with_inputs(query, app).inputs) <= known]
     return sound
 
 
 def _name_faults(app: App) -> Iterator[str]:
     if not _QUERY_NAME.fullmatch(app.name):
         yield f"an app is named by letters, digits, _ and -, not {app.name!r}"
-    for kind, names in (("topic", [t.name for t in app.topics]), ("query", [q.name for q in app.queries])):
+    for kind, names in (
+        ("topic", [topic.name for topic in app.topics]),
+        ("table", [table.name for table in app.tables]),
+        ("query", [query.name for query in app.queries]),
+    ):
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield f"{kind} {name} is declared {names.count(name)} times: names are identity, give each its own"
 
@@ -115,6 +125,14 @@ def _topic_faults(topic: Topic, queue: Queue) -> Iterator[str]:
         yield f"event_time {topic.event_time} must be a TIMESTAMP, not {columns[topic.event_time].type.name.upper()}"
 
 
+def _table_faults(table: Table, app: App) -> Iterator[str]:
+    if not _QUERY_NAME.fullmatch(table.name):
+        yield "a table is named by letters, digits, _ and -"
+    if table.name in {*(topic.name for topic in app.topics), *(query.writes for query in app.queries)}:
+        yield "there is a topic of that name: give the table another one"
+    yield from table_faults(table)
+
+
 def _query_faults(query: Query, app: App) -> Iterator[str]:
     names = [query.name] if query.output is None else query.name.split(".", 1)
     if not all(map(_QUERY_NAME.fullmatch, names)):
@@ -149,16 +167,27 @@ def _query_faults(query: Query, app: App) -> Iterator[str]:
     if options.mode == Mode.REALTIME and every_ms and every_ms < COMMIT_MS_MIN:
         yield f"every is how often a real-time query commits: at least {COMMIT_MS_MIN // 1000} seconds"
     known: dict[str, Any] = {q.writes: q for q in app.queries} | {topic.name: topic for topic in app.topics}
-    reads = with_reads(query).reads
+    tables = {table.name: table for table in app.tables}
+    told_apart = with_inputs(query, app)
+    reads = told_apart.reads
     if not reads:
-        yield "reads no topic" if query.sql is None else "the SQL text names no STREAM(topic)"
+        what = "reads no topic" if query.sql is None else "the SQL text names no STREAM(topic)"
+        why = ": a table is joined to the events of a topic" if tables_of(told_apart) else ""
+        yield f"{what}{why}"
+    for name in tables_of(told_apart):
+        if name in known:
+            yield f"{name} is a topic: write STREAM({name}), not TABLE({name})"
+        elif name not in tables:
+            yield f"reads the unknown table {name}{hint(name, tables)}"
     for name in reads:
-        if name not in known:
-            yield f"reads the unknown topic {name}{hint(name, known)}"
+        if name in tables:
+            yield f"{name} is a table: write TABLE({name}), not STREAM({name})"
+        elif name not in known:
+            yield f"reads the unknown topic {name}{hint(name, known | tables)}"
         elif getattr(known[name], "schema", None) is None:
             yield f"reads {name}, which has no schema: declare it with app.topic({name!r}, schema=…)"
     if query.function is not None:
-        yield from _signature_faults(query.function, len(reads))
+        yield from _signature_faults(query.function, len(told_apart.inputs))
 
 
 def _once_faults(app: App) -> Iterator[str]:
@@ -189,19 +218,19 @@ def _signature_faults(function: Callable[..., Any], reads: int) -> Iterator[str]
     try:
         inspect.signature(function).bind(*[None] * reads)
     except TypeError:
-        yield f"must take {reads} DataFrame{'s' if reads != 1 else ''}, one for each topic it reads"
+        yield f"must take {reads} DataFrame{'s' if reads != 1 else ''}, one for each topic and table it reads"
 
 
 def _flow_faults(app: App) -> Iterator[str]:
-    queries = [with_reads(query) for query in app.queries]
+    queries = queries_of(app)
     writers: dict[str, list[str]] = {}
     for query in queries:
         writers.setdefault(query.writes, []).append(f"query {query.name}")
     for ingest in app.ingests:
         writers.setdefault(ingest.into, []).append("an ingest")
     for topic, names in writers.items():
-        queries_of = [name for name in names if name.startswith("query")]
-        if len(queries_of) > 1 or (queries_of and len(names) > 1):
+        writing = [name for name in names if name.startswith("query")]
+        if len(writing) > 1 or (writing and len(names) > 1):
             yield f"topic {topic} has {len(names)} writers ({', '.join(names)}): give each a topic of its own"
     after = {query.writes: query.reads for query in queries}
     for topic in after:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.app import App, Delivery, Ingest, Query, Topic
+from penstock.app import App, Delivery, Ingest, Query, Table, Topic
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +18,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     queries: list[Query]
     ingests: list[Ingest]
     deliveries: list[Delivery]
+    tables: list[Table] = []
 
 
 def declaration_of(app: App) -> Declaration | None:
@@ -28,6 +29,7 @@ def declaration_of(app: App) -> Declaration | None:
         queries=[replace(query, function=None) for query in app.queries],
         ingests=app.ingests,
         deliveries=app.deliveries,
+        tables=app.tables,
     )
     try:
         return msgspec.json.decode(msgspec.json.encode(declared), type=Declaration)
@@ -39,6 +41,7 @@ def app_of(declared: Declaration) -> App:
     """An app to plan. What runs its queries imports the app itself."""
     app = App(declared.name)
     app.topics += declared.topics
+    app.tables += declared.tables
     app.queries += [
         query if query.sql is not None else replace(query, function=_elsewhere) for query in declared.queries
     ]

@@ -7,11 +7,11 @@ from dataclasses import MISSING, fields, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from penstock.app import App, Delivery, Ingest, Query, QueryOptions, Topic
+from penstock.app import App, Delivery, Ingest, Query, QueryOptions, Table, Topic
 from penstock.guarantee import Guarantee
 from penstock.sources import Source
 
-Declared = TypeVar("Declared", Topic, Query, Ingest, Delivery)
+Declared = TypeVar("Declared", Topic, Table, Query, Ingest, Delivery)
 
 _WORDS: dict[Any, str] = {
     str: "text",
@@ -31,6 +31,7 @@ def with_sound_types(app: App) -> tuple[App, list[str]]:
     if not isinstance(app.name, str):
         faults.append(f"an app's name must be text, not {app.name!r}")
     sound.topics = [_sound(topic, f"topic {topic.name}", faults) for topic in app.topics]
+    sound.tables = [_sound(table, f"table {table.name}", faults) for table in app.tables]
     sound.queries = [_sound(query, f"query {query.name}", faults) for query in app.queries]
     sound.ingests = [_sound(ingest, f"ingest into {ingest.into}", faults) for ingest in app.ingests]
     sound.deliveries = [_sound(delivery, f"delivery {delivery.at}", faults) for delivery in app.deliveries]
@@ -57,7 +58,8 @@ def _type_faults(declared: Any) -> Iterator[tuple[str, str]]:
     for field in fields(declared):
         value, hint = getattr(declared, field.name), hints[field.name]
         if not _fits(value, hint):
-            yield field.name, f"{field.name} must be {_in_words(hint)}, not {value!r}"[:300]
+            given = repr(value) if field.repr else f"a {type(value).__name__} with others"  # it may hold a password
+            yield field.name, f"{field.name} must be {_in_words(hint)}, not {given}"[:300]
 
 
 def _fits(value: object, hint: Any) -> bool:

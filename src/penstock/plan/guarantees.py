@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from penstock.app import App
 from penstock.guarantee import Guarantee, weakest
-from penstock.plan.sql import with_reads
+from penstock.plan.inputs import queries_of
 
 
 def promises(app: App) -> dict[str, Guarantee]:
     """The guarantee of every topic: its own; else, if a query writes it, the weakest of what that reads."""
     found = {topic.name: topic.guarantee for topic in app.topics if topic.guarantee is not None}
-    writer = {query.writes: with_reads(query) for query in app.queries}
+    writer = {query.writes: query for query in queries_of(app)}
 
     def promise(name: str, behind: tuple[str, ...]) -> Guarantee:
         if name not in found:

@@ -12,6 +12,7 @@ from penstock.events.record_format import RecordFormat
 from penstock.events.schema import Schema
 from penstock.guarantee import Guarantee, QueueKind, duration_ms
 from penstock.plan.policies import AnalyzePolicy, Emit, Late, Mode, Modes, Output, Policy, Row, Start, StateStore
+from penstock.plan.tables import TablePlan
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,14 @@ class TopicPlan:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """A query as it will run. Its guarantee is that of its output, as strong as its weakest input."""
+    """A query as it will run. Its guarantee is that of its output, as strong as its weakest input.
+
+    `reads` are its topics. `inputs` are those and its tables, in the order of the function's arguments.
+    """
 
     name: str
     reads: tuple[str, ...]
+    inputs: tuple[str, ...]
     writes: str
     function: Callable[..., Any] | None
     sql: str | None
@@ -64,6 +69,11 @@ class QueryPlan:
     options: QueryOptions
     guarantee: Guarantee
     policy: AnalyzePolicy
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it joins. They have no guarantee and weaken none."""
+        return tuple(name for name in self.inputs if name not in self.reads)
 
     @property
     def mode(self) -> Mode:
@@ -150,6 +160,7 @@ class Plan:
 
     app: str
     topics: Mapping[str, TopicPlan]
+    tables: Mapping[str, TablePlan]
     queries: Mapping[str, QueryPlan]
     doors: Mapping[str, Door]
     deliveries: Mapping[str, Delivery]

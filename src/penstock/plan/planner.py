@@ -11,10 +11,11 @@ from penstock.events.schema import parse_schema
 from penstock.guarantee import Queue
 from penstock.plan.checks import app_faults, checkable
 from penstock.plan.guarantees import promises
+from penstock.plan.inputs import queries_of
 from penstock.plan.paths import path_of
 from penstock.plan.plan import Door, Plan, QueryPlan, TopicPlan
 from penstock.plan.policies import policy_of
-from penstock.plan.sql import with_reads
+from penstock.plan.tables import plan_table
 
 
 def plan_app(app: App, queue: Queue) -> Plan:
@@ -32,7 +33,7 @@ def plan_to_check(app: App, queue: Queue) -> Plan:
 
 def _plan(app: App, queue: Queue) -> Plan:
     declared = {topic.name: topic for topic in app.topics}
-    queries = {query.name: query for query in map(with_reads, app.queries)}
+    queries = {query.name: query for query in queries_of(app)}
     writer = {query.writes: query for query in queries.values()}
     promised = promises(app)
     topics: dict[str, TopicPlan] = {}
@@ -60,6 +61,7 @@ def _plan(app: App, queue: Queue) -> Plan:
     return Plan(
         app=app.name,
         topics=topics,
+        tables={table.name: plan_table(table) for table in app.tables},
         queries={name: _plan_query(query, topics) for name, query in queries.items()},
         doors={door.path: door for door in doors},
         deliveries=deliveries,
@@ -72,6 +74,7 @@ def _plan_query(query: Query, topics: Mapping[str, TopicPlan]) -> QueryPlan:
     return QueryPlan(
         name=query.name,
         reads=query.reads,
+        inputs=query.inputs,
         writes=query.writes,
         function=query.function,
         sql=query.sql,

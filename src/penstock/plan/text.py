@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.guarantee import Guarantee, copies_words
-from penstock.plan.plan import Path, Plan
+from penstock.plan.plan import Path, Plan, QueryPlan
 
 _QUEUES = {"penstock": "our own broker", "kafka": "Apache Kafka"}
 
@@ -39,14 +39,19 @@ def plan_lines(
             yield from (f"           {s.tier:<8} {s.name} = {s.value}: {s.reason}" for s in settings)
     for door in plan.doors.values():
         yield f"ingest   POST /ingest/{door.path} -> {door.topic}"
+    yield from (f"table    {table.name}: {table.text}" for table in plan.tables.values())
     for query in plan.queries.values():
         mode, why = (modes or {}).get(query.name, (query.mode, None))
         found = f"{mode}: {why}" if why else mode
         rows = f", {meanings[query.name]}" if meanings and query.name in meanings else ""
-        yield f"query    {query.name}: {', '.join(query.reads)} -> {query.writes} ({found}){rows}"
+        yield f"query    {query.name}: {', '.join(_inputs(query))} -> {query.writes} ({found}){rows}"
         yield from (f"           {remark}" for remark in (remarks or {}).get(query.name, ()))
     for path in plan.paths:
         yield f"deliver  {path.delivery.at}: {path_words(path)}"
+
+
+def _inputs(query: QueryPlan) -> list[str]:
+    return [f"table {name}" if name in query.tables else name for name in query.inputs]
 
 
 def path_words(path: Path) -> str:
@@ -77,9 +82,14 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             }
             for topic in plan.topics.values()
         ],
+        "tables": [
+            {"name": table.name, "format": table.format, "path": table.path, "every": table.every}
+            for table in plan.tables.values()
+        ],
         "ingest": [{"path": f"/ingest/{door.path}", "topic": door.topic} for door in plan.doors.values()],
         "queries": [
-            {"name": q.name, "reads": list(q.reads), "writes": q.writes, "mode": q.mode} for q in plan.queries.values()
+            {"name": q.name, "reads": list(q.reads), "tables": list(q.tables), "writes": q.writes, "mode": q.mode}
+            for q in plan.queries.values()
         ],
         "deliveries": [
             {

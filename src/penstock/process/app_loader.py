@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -36,14 +37,26 @@ def load_app(spec: str) -> App:
         found = getattr(module, variable, None)
         if not isinstance(found, App):
             raise ConfigError(f"{place} has no App called {variable}")
-        return found
+        return _with_places(found, module)
     apps = {id(value): (name, value) for name, value in vars(module).items() if isinstance(value, App)}
     if len(apps) == 1:
-        return next(iter(apps.values()))[1]
+        return _with_places(next(iter(apps.values()))[1], module)
     if not apps:
         raise ConfigError(f"{place} declares no App: write app = penstock.App('name')")
     names = ", ".join(f"{place}:{name}" for name, _ in apps.values())
     raise ConfigError(f"{place} declares {len(apps)} Apps: name one of {names}")
+
+
+def _with_places(app: App, module: ModuleType) -> App:
+    """The app with absolute paths of its tables: a relative one is beside the file of the app."""
+    folder = Path(module.__file__ or ".").resolve().parent
+    app.tables = [
+        replace(table, path=str(folder / table.path))
+        if isinstance(table.path, str) and table.path and "://" not in table.path
+        else table
+        for table in app.tables
+    ]
+    return app
 
 
 def need_spark(plan: Plan) -> None:

@@ -15,6 +15,7 @@ from penstock.errors import ConfigError
 from penstock.events.headers import ID
 from penstock.events.record_format import RecordFormat
 from penstock.plan.plan import TopicPlan
+from penstock.plan.tables import TablePlan
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 START = datetime(2026, 1, 1, tzinfo=UTC)  # the time of a topic without an event time
@@ -100,6 +101,23 @@ def event_bytes(event: Event, topic: TopicPlan, place: str) -> bytes:
         raise ConfigError(f"{place} is not JSON: {wrong}") from wrong
     if topic.schema and (fault := topic.schema.fault(value)):
         raise ConfigError(f"{place}: {fault}: {_BYTES_INSTEAD}")
+    return value
+
+
+def table_row(row: Any, table: TablePlan, place: str) -> bytes:
+    """The row of a table as JSON; ConfigError if it does not fit the schema."""
+    if not isinstance(row, Mapping):
+        raise ConfigError(f"{place} is a {type(row).__name__}: a row of a table is a dict")
+    columns = dict.fromkeys(table.schema.names if table.schema else row)
+    for name in row:
+        if name not in columns:
+            raise ConfigError(f"{place}: table {table.name} has no column {name}{hint(str(name), columns)}")
+    try:
+        value = _ENCODER.encode(row)
+    except (TypeError, ValueError) as wrong:
+        raise ConfigError(f"{place} is not JSON: {wrong}") from wrong
+    if table.schema and (fault := table.schema.fault(value)):
+        raise ConfigError(f"{place}: {fault}")
     return value
 
 

@@ -14,7 +14,7 @@ from penstock.errors import ConfigError
 from penstock.events.record_format import RecordFormat
 from penstock.guarantee import Queue
 from penstock.plan.planner import plan_app
-from penstock.testing.events import Given, TopicRecords
+from penstock.testing.events import Given, TopicRecords, table_row
 from penstock.testing.shared_spark import local_config, shared_spark
 
 if TYPE_CHECKING:
@@ -96,16 +96,17 @@ class QueryTest:
         self._used: tuple[SparkSession, QueryTrial] | None = None
 
     def batch(self, **events: Sequence[Given]) -> list[dict[str, Any]]:
-        """The rows that the query writes if it reads all events of each topic at once.
+        """The rows that the query writes if it reads all events of each topic at once. A table has its rows likewise.
 
         Rows of an aggregate come in the order of their keys, other rows in that of Spark.
         """
         records = []
+        tables = self._take_tables(events)
         for name, given in events.items():
             topic = TopicRecords(self._plan.topics[self._reads(name)])
             records += [topic.record(event, f"{name}, row {row}") for row, event in enumerate(_events(name, given), 1)]
         trial = self._trial
-        found = list(map(self._result, trial.batch(records)))
+        found = list(map(self._result, trial.batch(records, tables)))
         if trial.no_table is None:
             found.sort(key=lambda result: str(result.key))
         return [result.row for result in found if result.row is not None]
@@ -113,8 +114,10 @@ class QueryTest:
     def stream(self, **pieces: Pieces) -> StreamRun:
         """Run the query on pieces of each topic. The first pieces of all topics arrive together, then the second ones.
 
-        Each piece is one micro-batch, and the watermark moves between two pieces.
+        Each piece is one micro-batch, and the watermark moves between two pieces. A table is given as in `batch`: as
+        one list of rows.
         """
+        tables = self._take_tables(pieces)
         joined: list[list[InputRecord]] = [[] for _ in range(max(map(len, pieces.values()), default=0))]
         for name, of_topic in pieces.items():
             topic = TopicRecords(self._plan.topics[self._reads(name)])
@@ -122,7 +125,7 @@ class QueryTest:
                 given = enumerate(_events(f"{name}, piece {at}", piece), 1)
                 joined[at - 1] += [topic.record(event, f"{name}, piece {at}, row {row}") for row, event in given]
         trial = self._trial
-        streamed = trial.stream(joined)
+        streamed = trial.stream(joined, tables)
         records = [record for piece in joined for record in piece]
         return StreamRun(
             [list(map(self._result, written)) for written in streamed.pieces],
@@ -149,6 +152,17 @@ class QueryTest:
         topics = {name: self._plan.topics[name] for name in map(self._reads, events)}
         return arrivals_of(watermark or self._query.options.watermark, topics, events, pieces_max, repeats)
 
+    def _take_tables(self, given: dict[str, Any]) -> dict[str, list[bytes]]:
+        """Take the rows of tables out of what was given."""
+        return {
+            name: [
+                table_row(row, self._plan.tables[name], f"{name}, row {number}")
+                for number, row in enumerate(_events(name, given.pop(name)), 1)
+            ]
+            for name in self._query.tables
+            if name in given
+        }
+
     @property
     def _trial(self) -> QueryTrial:
         """The query on the Spark at hand; ConfigError if Spark refuses it."""
@@ -169,7 +183,9 @@ class QueryTest:
 
     def _reads(self, name: str) -> str:
         if name not in self._query.reads:
-            raise ConfigError(f"query {self._query.name} does not read {name}: it reads {', '.join(self._query.reads)}")
+            raise ConfigError(
+                f"query {self._query.name} does not read {name}: it reads {', '.join(self._query.inputs)}"
+            )
         return name
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.analyze.frames.plans import TABLE_ALIAS
 from penstock.analyze.frames.rows import PARSED
 from penstock.analyze.modes import STATEFUL
 
@@ -74,6 +75,9 @@ class _Reader:
         if name == "Project" and any(f"{PARSED}#" in text for text in texts):
             self._read_topic(node, depth)
             return
+        if name == "SubqueryAlias" and node.alias().startswith(TABLE_ALIAS):
+            self._read_table(node, depth)
+            return
         if name in _NO_WORDS:
             self._read_children(node, depth)
             return
@@ -97,6 +101,14 @@ class _Reader:
             self._columns[str(column.exprId().id())] = f"{topic}.{column.name()}", column.dataType().sql()
         if depth >= 0:
             self.found.state.append("  " * depth + f"topic {topic}")
+
+    def _read_table(self, node: Any, depth: int) -> None:
+        """The rows of a table: which ones they are, and from what they are read, makes no other query."""
+        table = node.alias().removeprefix(TABLE_ALIAS)
+        for column in _seq(node.output()):
+            self._columns[str(column.exprId().id())] = f"{table}.{column.name()}", column.dataType().sql()
+        if depth >= 0:
+            self.found.state.append("  " * depth + f"table {table}")
 
 
 def _texts(node: Any, name: str) -> list[str]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WATERMARK = "spark.watermarkDelayMs"  # in the metadata of a column
+TABLE_ALIAS = "penstock_table_"  # before the name of a table, where its rows come into a plan
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
