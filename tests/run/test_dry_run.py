@@ -97,8 +97,8 @@ def test_the_mode_and_the_meaning_that_spark_found_are_printed(tmp_path: Path) -
     (tmp_path / "desk.py").write_text(queries())
     answer = penstock("run", "desk.py", "--dry-run", folder=tmp_path)
     assert answer.returncode == 0, answer.stderr
-    assert "query    keep: clicks -> kept (realtime), append\n" in answer.stdout
-    assert ", upsert by id\n" in answer.stdout
+    assert "query    keep: clicks -> kept (realtime), emit='changes': append\n" in answer.stdout
+    assert ", emit='changes': upsert by id\n" in answer.stdout
     assert "(auto)" not in answer.stdout
     answer = penstock("run", "desk.py", "--dry-run", "--json", folder=tmp_path)
     found = json.loads(answer.stdout)["checked"].values()

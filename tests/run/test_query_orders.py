@@ -56,6 +56,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def assert_given(said: str, done: str) -> None:
+    """On a busy machine a part that was killed may be silent for so long that the order is only said to be kept."""
+    assert done in said or "the order is kept" in said
+
+
 def test_orders_are_obeyed_once_whatever_is_killed(bank: Bank) -> None:
     with bank.app:
         bank.send(*AMOUNTS)
@@ -69,7 +74,7 @@ def test_orders_are_obeyed_once_whatever_is_killed(bank: Bank) -> None:
         assert bank.totals[-1] == OLD
 
         kill_analyze(bank)
-        assert "resumed" in by_queue(bank, "resume", "totals")
+        assert_given(by_queue(bank, "resume", "totals"), "resumed")
         bank.wait_total(OLD + 11)
 
         assert "restarted" in bank.order("restart", "totals")
@@ -81,7 +86,7 @@ def test_orders_are_obeyed_once_whatever_is_killed(bank: Bank) -> None:
         bank.send(30)
         bank.wait_total(OLD + 61)
         kill_analyze(bank)
-        assert "started" in by_queue(bank, "start", "totals", "--from", moment)
+        assert_given(by_queue(bank, "start", "totals", "--from", moment), "started")
         bank.wait_total(30)
         assert bank.app.stop() == 0
     with bank.app:
@@ -126,7 +131,7 @@ def test_an_exactly_once_query_that_is_killed_around_an_order_starts_once(bank: 
                 wait_for(lambda orders=orders, number=number: len(orders.orders()) == number, "the order is given")
                 time.sleep(seconds)  # the moment of the kill, not a wait for something
                 kill_analyze(bank)
-                assert "started" in given.communicate(timeout=120)[0]
+                assert "started" in given.communicate(timeout=180)[0]
             wait_for(lambda number=number: len(bank.totals) == before + number, "the start has its result")
         bank.send(1, 12)
         bank.wait_total(OLD + 12)
@@ -144,8 +149,8 @@ def test_an_undeclared_query_is_listed_and_dropped_with_its_topic(bank: Bank) ->
     with bank.app:
         wait_state(bank, "undeclared")
         kill_analyze(bank)
-        assert "dropped" in by_queue(bank, "drop", "totals", "--yes")
-        assert "totals" not in reports(bank)
+        assert_given(by_queue(bank, "drop", "totals", "--yes"), "dropped")
+        wait_for(lambda: "totals" not in reports(bank), "the query is dropped")
         assert "totals" not in checkpoint_names(bank.app.data / "analyze" / "checkpoints")
         assert "totals" not in AdminClient({"bootstrap.servers": bank.queue}).list_topics(timeout=10).topics
         assert bank.app.stop() == 0

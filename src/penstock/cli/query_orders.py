@@ -29,7 +29,7 @@ from penstock.events.query_status import QueryState, QueryStatus
 from penstock.kafka.target import KafkaTarget
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_WAIT_S = 90.0  # Spark may take 20 s to stop a query
+_WAIT_S = 120.0  # Spark may take 20 s to stop a query
 _GONE_MS = 30_000  # analyze that was killed reports again within that time
 _LOOK_S = 0.1
 _KEPT = "the order is kept, and obeyed at the next start of the app"
