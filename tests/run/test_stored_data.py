@@ -176,7 +176,7 @@ def test_a_stored_resume_token_goes_on_behind_its_message(app: Stored) -> None:
 
 
 def test_a_start_finds_its_topics_as_it_made_them(app: Stored) -> None:
-    """It makes none but that of orders, which came later; it changes no setting, and writes nothing into the registry."""
+    """It makes none but that of orders, which is newer; it changes no setting, and writes nothing into the registry."""
     found = topics(app.address)
     del found["penstock.fixture.orders"]
     assert found == app.expected["topics"]
