@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from penstock.guarantee import Queue
+from penstock.plan.planner import plan_app
 from penstock.testing import QueryTest, end_shared_spark
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -84,10 +86,8 @@ def test_a_stream_gives_what_a_batch_gives(name: str) -> None:
     assert run.dead == []
 
 
-def nexmark_reads(name: str) -> list[str]:
-    from penstock.plan.sql import with_reads
-
-    return list(next(with_reads(query).reads for query in nexmark.queries if query.name == name))
+def nexmark_reads(name: str) -> tuple[str, ...]:
+    return plan_app(nexmark, Queue()).queries[name].reads
 
 
 def winning_bids() -> dict[int, tuple[Row, Row]]:
