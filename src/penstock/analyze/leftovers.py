@@ -6,17 +6,24 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
 from penstock.analyze.checkpoints import Checkpoint, checkpoint_names
 from penstock.analyze.order_logs import Log, first_pending
 from penstock.client.factory import admin_client
+from penstock.client.topic_identity import topic_ids
+from penstock.client.topic_registry import read_registry
+from penstock.errors import PenstockError
 from penstock.events.headers import batches_topic, query_group
 from penstock.events.query_order import Action, QueryOrder
 from penstock.events.query_status import QueryState, QueryStatus
 from penstock.kafka.target import KafkaTarget
 from penstock.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 _ANSWER_S = 10.0
 _GONE = ("UNKNOWN_TOPIC_OR_PART", "GROUP_ID_NOT_FOUND", "_UNKNOWN_GROUP")
@@ -82,8 +89,10 @@ class Leftovers:
     def _drop(self, name: str, checkpoint: Checkpoint) -> None:
         """The checkpoint goes last: after a crash in the middle it is still there, and so is the order."""
         try:
-            topics = dropped_topics(self._plan, name, checkpoint.kept().writes)
-            admin = admin_client(self._queue)
+            writes, admin = checkpoint.kept().writes, admin_client(self._queue)
+            topics = dropped_topics(self._plan, name, writes)
+            if writes in topics and not self._is_ours(writes, admin):
+                topics.remove(writes)
             futures = [*admin.delete_topics(topics, request_timeout=_ANSWER_S).values()]
             futures += admin.delete_consumer_groups([query_group(self._plan.app, name)]).values()
             for future in futures:
@@ -93,8 +102,15 @@ class Leftovers:
                     if error.args[0].name() not in _GONE:
                         raise
             checkpoint.remove()
-        except (KafkaException, OSError) as error:
+        except (KafkaException, OSError, PenstockError) as error:
             self._failures[name] = str(error)
+
+    def _is_ours(self, topic: str, admin: AdminClient) -> bool:
+        """Whether this app made the topic that is there now: one that it adopted, or that others made, stays."""
+        made = read_registry(self._queue).get(topic)
+        if made is None or made.adopted or made.app != self._plan.app:
+            return False
+        return topic_ids(admin, [topic]).get(topic) == made.topic_id
 
 
 def dropped_topics(plan: Plan, name: str, writes: str) -> list[str]:
