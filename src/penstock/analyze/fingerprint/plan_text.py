@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.analyze.frames.plans import TABLE_ALIAS
+from penstock.analyze.frames.plans import TABLE_ALIAS, items, name_of, nodes
 from penstock.analyze.frames.rows import PARSED
 from penstock.analyze.modes import STATEFUL
 
@@ -49,7 +49,7 @@ class _Reader:
 
     def __init__(self, plan: Any) -> None:
         self.found = PlanText()
-        self._cte = {node.id(): node for node in _walk(plan) if _name(node) == "CTERelationDef"}
+        self._cte = {node.id(): node for node in nodes(plan) if name_of(node) == "CTERelationDef"}
         self._columns: dict[str, tuple[str, str]] = {}  # TOPIC.COLUMN and type, by the id of the attribute
         self._used: set[str] = set()
         self._used_above: set[str] = set()
@@ -60,14 +60,14 @@ class _Reader:
 
     def _read(self, node: Any, depth: int) -> None:
         """`depth` is that below the first stateful operator, -1 above it."""
-        name = _name(node)
+        name = name_of(node)
         if name == "CTERelationRef" and (definition := self._cte.get(node.cteId())) is not None:
             self._read_children(definition, depth)
             return
         if name == "WithCTE":
             self._read(node.plan(), depth)
             return
-        if name == "Join" and sum(child.isStreaming() for child in _children(node)) > 1:
+        if name == "Join" and sum(child.isStreaming() for child in items(node.children())) > 1:
             self._keeps_rows, depth = True, max(depth, 0)  # its state has each column that is used above it
         elif name in _STATEFUL and node.isStreaming():
             depth = max(depth, 0)
@@ -90,14 +90,14 @@ class _Reader:
         self._read_children(node, depth)
 
     def _read_children(self, node: Any, depth: int) -> None:
-        for child in _children(node):
+        for child in items(node.children()):
             self._read(child, depth)
 
     def _read_topic(self, node: Any, depth: int) -> None:
         """The rows of a topic: what makes them is ours."""
         topic = (_TOPIC.findall(node.treeString()) or ["?"])[0]
         self.found.topics.append(topic)
-        for column in _seq(node.output()):
+        for column in items(node.output()):
             self._columns[str(column.exprId().id())] = f"{topic}.{column.name()}", column.dataType().sql()
         if depth >= 0:
             self.found.state.append("  " * depth + f"topic {topic}")
@@ -105,7 +105,7 @@ class _Reader:
     def _read_table(self, node: Any, depth: int) -> None:
         """The rows of a table: which ones they are, and from what they are read, makes no other query."""
         table = node.alias().removeprefix(TABLE_ALIAS)
-        for column in _seq(node.output()):
+        for column in items(node.output()):
             self._columns[str(column.exprId().id())] = f"{table}.{column.name()}", column.dataType().sql()
         if depth >= 0:
             self.found.state.append("  " * depth + f"table {table}")
@@ -116,41 +116,20 @@ def _texts(node: Any, name: str) -> list[str]:
     if name != "Project":
         text: str = node.simpleString(_FIELDS_MAX)
         return [text.removeprefix("~").removeprefix(name).strip()]  # ~: it is streaming
-    made = [item for item in _seq(node.projectList()) if item.getClass().getSimpleName() != "AttributeReference"]
+    made = [item for item in items(node.projectList()) if item.getClass().getSimpleName() != "AttributeReference"]
     return [item.toString() for item in made]
 
 
 def _python_functions(node: Any) -> Iterator[str]:
-    waiting = _seq(node.expressions())
+    waiting = items(node.expressions())
     while waiting:
         expression = waiting.pop()
         if expression.getClass().getSimpleName().startswith("Python"):
             yield expression.name()
-        waiting += _seq(expression.children())
+        waiting += items(expression.children())
 
 
 def _stable(text: str) -> str:
     for pattern, words in _NOT_STABLE:
         text = pattern.sub(words, text)
     return text
-
-
-def _walk(plan: Any) -> Iterator[Any]:
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += _children(node)
-
-
-def _name(node: Any) -> str:
-    name: str = node.getClass().getSimpleName()
-    return name
-
-
-def _children(node: Any) -> list[Any]:
-    return _seq(node.children())
-
-
-def _seq(items: Any) -> list[Any]:
-    return [items.apply(position) for position in range(items.size())]
